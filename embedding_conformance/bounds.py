@@ -1,0 +1,78 @@
+"""Why each tolerance is what it is: bounds from rounding-error analysis.
+
+Source of the formulas: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, chapters 2 to 4.
+A computed inner product of n terms, in any order of summation, differs from the exact one by at most gamma(n) times the
+inner product of the absolute values, where gamma(n) = n u / (1 - n u) and u is the unit roundoff.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+#: half the distance from 1 to the next number of the format
+UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A tolerance (a number, or an array for element-wise bounds) and the sentence that says why."""
+
+    value: float | np.ndarray
+    why: str
+
+    def scaled(self, factor: float, why: str) -> Bound:
+        """The bound times `factor`, for a quantity that is `factor` times as sensitive."""
+        return Bound(self.value * factor, f"{self.why}; {why}")
+
+
+def unit_roundoff(*arrays: np.ndarray) -> tuple[float, str]:
+    """The largest unit roundoff among the floating formats of some arrays, and the name of that format.
+
+    Integers and other formats count as float64, in which NumPy computes with them.
+    """
+    names = [str(array.dtype) if str(array.dtype) in UNIT_ROUNDOFF else "float64" for array in arrays]
+    worst = max(names, key=UNIT_ROUNDOFF.__getitem__)
+    return UNIT_ROUNDOFF[worst], worst
+
+
+def gamma(n: int, u: float) -> float:
+    """n u / (1 - n u): the relative error that n roundings can add up to. Raises ValueError when n u reaches 1."""
+    if n * u >= 1:
+        raise ValueError(f"no bound: {n} roundings of size {u} can lose every digit")
+    return n * u / (1 - n * u)
+
+
+def dot(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
+    """Of an inner product of n terms; `scale` is the inner product of the absolute values (1 for unit vectors)."""
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(n, u) * scale, f"rounding of an inner product of {n} terms in {name}")
+
+
+def sum(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
+    """Of a sum of n terms; `scale` is the sum of the absolute values."""
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(max(n - 1, 1), u) * scale, f"rounding of a sum of {n} terms in {name}")
+
+
+def mean(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
+    """Of a mean of n terms; `scale` is the mean of the absolute values. One rounding more than the sum, the division."""
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(n, u) * scale, f"rounding of a mean of {n} terms in {name}")
+
+
+def norm(n: int, *arrays: np.ndarray) -> Bound:
+    """Of a Euclidean norm of n terms, relative to it: half of the inner product's error, and the root's own rounding."""
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(n // 2 + 2, u), f"rounding of a norm of {n} terms in {name}")
+
+
+def cosine(n: int, *arrays: np.ndarray) -> Bound:
+    """Of a cosine of two vectors of n numbers, absolute.
+
+    The inner product may be off by gamma(n) of the product of the norms, each norm by gamma(n/2 + 2), and two divisions
+    round once each: together at most gamma(2 n + 6).
+    """
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(2 * n + 6, u), f"rounding of a cosine of two {n}-vectors in {name}")

@@ -1,0 +1,276 @@
+"""From claims and subjects to pytest items, and from finished items to results. The hooks of the plugin call in here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import shlex
+import traceback
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import claims as catalogue_of
+from . import pytest_fixtures
+from .claims import Catalogue
+from .errors import Refusal, UsageError, nearest
+from .evidence import ClaimViolation, Evidence
+from .events import EventsFile
+from .handles import Handle
+from .subjects import DEFAULT, Subject, open_subject, parse_declaration
+from .subjects.facets import FACETS
+
+RUN: pytest.StashKey[Run] = pytest.StashKey()
+EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
+HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
+VIOLATION: pytest.StashKey[ClaimViolation] = pytest.StashKey()
+PROPERTY = "conformance"
+
+
+class Vacuous(Exception):
+    """A test passed without having compared anything, or without having called its subject."""
+
+
+@dataclass
+class Run:
+    """What one pytest process judges."""
+
+    catalogue: Catalogue
+    subjects: dict[str, Subject]
+    facets: frozenset[str]
+    seed: int
+    proving: bool
+    resume: frozenset[str]
+    #: (claim, subject) -> why a claim does not apply, among those that were selected
+    not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def subject(self, name: str) -> Subject:
+        return self.subjects[name]
+
+
+class SuiteModule(pytest.Module):
+    """A test module of a chapter, imported below this package's name wherever the suites lie."""
+
+    def _getobj(self) -> Any:
+        return importlib.import_module(f"embedding_conformance.suites.{self.path.parent.name}.{self.path.stem}")
+
+
+def begin(config: pytest.Config) -> Run:
+    """Load the catalogue and open the subjects. What stops a run ends this process with one message and its exit code."""
+    option = config.getoption
+    # Workers of pytest-xdist get the same options; the events are written by the process that collects their reports.
+    writes = option("conformance_events") and not hasattr(config, "workerinput")
+    events = EventsFile(Path(option("conformance_events"))) if writes else None
+    if events:
+        config.pluginmanager.register(events, "conformance-events")
+    try:
+        run = _open(config, events)
+    except Refusal as refusal:
+        if events:
+            events.refused(refusal)
+        raise pytest.exit.Exception(str(refusal), returncode=refusal.exit) from refusal
+    config.stash[RUN] = run
+    config.pluginmanager.register(pytest_fixtures, "conformance-fixtures")
+    return run
+
+
+def _open(config: pytest.Config, events: EventsFile | None) -> Run:
+    option = config.getoption
+    catalogue = catalogue_of.load()
+    catalogue_of.check_traced(catalogue)
+    facets = frozenset(option("conformance_facet"))
+    for facet in facets - FACETS.keys():
+        raise UsageError(f'--facet: there is no facet "{facet}"{nearest(facet, FACETS)}; there are {", ".join(FACETS)}')
+    declare = dict(parse_declaration(text) for text in option("conformance_declare"))
+    proving = bool(option("conformance_prove"))
+    if proving:
+        from .proof import specimens
+
+        names = [f"fault:{name}" for name in sorted(specimens())]
+    else:
+        names = option("conformance_subject") or list(DEFAULT)
+    subjects = {}
+    for name in names:
+        if events:
+            events.opening(name)
+        subjects[name] = open_subject(name, declare)
+    for facet in facets:
+        if not any(facet in subject.facets for subject in subjects.values()):
+            raise UsageError(f"--facet {facet}: {', '.join(subjects)} does not offer it")
+    resume = option("conformance_resume")
+    done = frozenset(Path(resume).read_text(encoding="utf-8").splitlines()) if resume else frozenset()
+    run = Run(catalogue, subjects, facets, option("conformance_seed"), proving, done)
+    if events:
+        events.opened(run)
+    return run
+
+
+def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...]) -> None:
+    """One item for every subject that offers the facets of this test; those whose needs it does not meet are dropped
+    later, when the selection is known, so that they can be reported as not applicable."""
+    facets = FACETS.keys() & set(metafunc.fixturenames)
+    where = f"{metafunc.definition.path.parent.name}/{metafunc.definition.path.name} {metafunc.definition.name}"
+    if not facets:
+        raise UsageError(f"{where}: a test takes its subject by the name of a facet: {', '.join(FACETS)}")
+    params, ids, marks = [], [], []
+    for subject in run.subjects.values():
+        if not facets <= subject.facets or not facets & (subject.changed or facets):
+            continue
+        if run.facets and not facets & run.facets:
+            continue
+        params.append(subject.name)
+        ids.append(f"{'+'.join(claim_ids)}-{subject.name}")
+        marks.append(_why_not(run, subject, claim_ids, facets))
+    metafunc.parametrize("conformance_subject",
+                         [pytest.param(name, marks=pytest.mark.conformance_not_applicable(reason)) if reason else name
+                          for name, reason in zip(params, marks, strict=True)], ids=ids, indirect=True)
+
+
+def _why_not(run: Run, subject: Subject, claim_ids: tuple[str, ...], facets: set[str]) -> str:
+    for claim_id in claim_ids:
+        claim = run.catalogue[claim_id]
+        if lacks := subject.lacks([need for need in claim.needs if need.partition(".")[0] in facets]):
+            return f"it does not offer {lacks}" if lacks != "layer.with_table" else "it cannot be built with another table"
+        if undeclared := subject.does_not_declare(claim.requires):
+            return undeclared
+    return ""
+
+
+def arrange(run: Run, items: list[pytest.Item]) -> None:
+    """Before pytest selects by -k: drop tests that concern no subject, and let -k see the words of the claims."""
+    items[:] = [item for item in items if not isinstance(item.parent, SuiteModule) or _subject(item) is not None]
+    proxies: dict[str, list[str]] = {}
+    for claim in run.catalogue:
+        for other in claim.proxy:
+            proxies.setdefault(other, []).append(claim.id)
+    words: dict[str, set[str]] = {}
+    for item in items:
+        if not isinstance(item.parent, SuiteModule):
+            continue
+        for claim_id in _claims(item):
+            for named in (claim_id, *proxies.get(claim_id, ())):
+                if named not in words:
+                    words[named] = {named, *re.findall(r"[^\W_]+", run.catalogue[named].words())}
+                item.extra_keyword_matches.update(words[named])
+    if run.proving:
+        # A faulty subject is built once: all its tests follow each other, and it is dropped after the last.
+        items.sort(key=lambda item: _subject(item) or "")
+
+
+def settle(run: Run, items: list[pytest.Item]) -> None:
+    """After pytest has selected: what does not apply becomes a reason instead of a test."""
+    kept = []
+    for item in items:
+        mark = item.get_closest_marker("conformance_not_applicable")
+        if mark is None:
+            if item.nodeid not in run.resume:
+                kept.append(item)
+            continue
+        for claim_id in _claims(item):
+            run.not_applicable.setdefault((claim_id, _subject(item) or ""), mark.args[0])
+    applies = {(claim_id, _subject(item)) for item in kept for claim_id in _claims(item)}
+    for key in applies & run.not_applicable.keys():
+        del run.not_applicable[key]  # another test of the claim can be run on this subject
+    items[:] = kept
+
+
+def _claims(item: pytest.Item) -> tuple[str, ...]:
+    mark = item.get_closest_marker("claim")
+    return mark.args if mark and isinstance(item.parent, SuiteModule) else ()
+
+
+def _subject(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    name = callspec.params.get("conformance_subject") if callspec else None
+    return name if isinstance(name, str) else None
+
+
+def item_facts(item: pytest.Item) -> list[Any]:
+    """What the events file says of a collected item: node id, claims, subject."""
+    return [item.nodeid, list(_claims(item)), _subject(item)]
+
+
+def judged(run: Run, item: pytest.Function) -> Generator[None, Any, Any]:
+    """Around the call of a test: a pass must have compared something and called its subject.
+
+    In a proof a violation is caught here, before pytest formats a traceback for it, which costs more than the test.
+    """
+    try:
+        result = yield
+    except ClaimViolation as violation:
+        if not run.proving:
+            raise
+        item.stash[VIOLATION] = violation
+        return True
+    evidence = item.stash.get(EVIDENCE, None)
+    if evidence is None or not evidence.compared:
+        raise Vacuous("the test passed without a comparison, so it shows nothing")
+    if not any(handle.total_calls() for handle in item.stash.get(HANDLES, [])):
+        raise Vacuous("the test never called its subject, so it shows nothing about it")
+    return result
+
+
+def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Attach to the report what the evidence keeps of this phase, and replace a violation's traceback by six lines."""
+    error = call.excinfo.value if call.excinfo else item.stash.get(VIOLATION, None)
+    if call.when != "call" and error is None:
+        return
+    evidence = item.stash.get(EVIDENCE, None) or Evidence()
+    data: dict[str, Any] = {"claims": list(_claims(item)), "subject": _subject(item), "outcome": "passed",
+                            "raised": False, "message": "", **evidence.summary()}
+    if isinstance(error, ClaimViolation):
+        data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
+                 "worst": error.worst}
+        if report.failed:
+            report.longrepr = explain(run, data)
+    elif error is not None:
+        data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+    report.user_properties.append((PROPERTY, json.dumps(data)))
+
+
+def explain(run: Run, result: dict[str, Any]) -> str:
+    """A violation in six lines: the claim, what was measured, the bound, the worst element, how to repeat it."""
+    claim = run.catalogue[result["claims"][0]]
+    lines = [f"{'+'.join(result['claims'])}  {claim.says.en}", f"  measured  {result['message']}",
+             f"  bound     {result['bound']}"]
+    lines += [f"  {'worst   ' if i == 0 else '        '}  {line}" for i, line in enumerate(result["worst"])]
+    return "\n".join([*lines, f"  repeat    {repeat(result, run.seed)}"])
+
+
+def repeat(result: dict[str, Any], seed: int, options: list[str] | None = None) -> str:
+    """The command that judges this claim on this subject again, with the same inputs."""
+    return shlex.join(["embedding-conformance", "check", result["subject"], *(options or []), "--seed", str(seed),
+                       "-k", result["claims"][0]])
+
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line: its type, what it says, and where it was raised."""
+    said = " ".join(str(error).split()) or "(no message)"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    name = "" if isinstance(error, Vacuous) else f"{type(error).__name__}: "
+    return f"{name}{said[:300]}{'' if isinstance(error, Vacuous) else place}"
+
+
+def _frames(error: BaseException) -> list[str]:
+    return [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+            for frame in traceback.extract_tb(error.__traceback__)[-6:]]
+
+
+def release(run: Run, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """In a proof, drop what a faulty subject made once its last test is over: hundreds of models would not fit."""
+    name = _subject(item)
+    if run.proving and name and (nextitem is None or _subject(nextitem) != name):
+        run.subjects[name].release()
+
+
+def summarize(run: Run, terminal: Any) -> None:
+    """The closing lines of a plain pytest run on the suites."""
+    if run.not_applicable:
+        terminal.write_sep("-", "embedding conformance")
+        for (claim_id, subject), reason in sorted(run.not_applicable.items()):
+            terminal.write_line(f"{claim_id} does not apply to {subject}: {reason}")

@@ -1,0 +1,140 @@
+"""The events file: one JSON line for each thing that happens in a run, written at once, so that a crash loses no result.
+
+Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``started``, ``result``, ``refused`` and
+``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from . import __version__
+from .claims import ID
+from .errors import Refusal
+
+if TYPE_CHECKING:
+    from .collection import Run
+
+NODE_ID = re.compile(rf"\[(?P<claims>{ID.pattern}(?:\+{ID.pattern})*)-(?P<rest>.*)\]$", re.DOTALL)
+
+
+class EventsFile:
+    """Writes the events of this process; also the pytest plugin that receives them."""
+
+    def __init__(self, path: Path):
+        self._file = path.open("a", encoding="utf-8")
+        self._run: Run | None = None
+        self._results: dict[str, dict[str, Any]] = {}
+        self._collected: set[str] = set()
+
+    def write(self, event: str, **data: Any) -> None:
+        self._file.write(json.dumps({"event": event, **data}, ensure_ascii=False) + "\n")
+        self._file.flush()
+
+    def opening(self, subject: str) -> None:
+        self.write("opening", subject=subject)
+
+    def opened(self, run: Run) -> None:
+        self._run = run
+        self.write("opened", harness=__version__, catalogue=run.catalogue.version, seed=run.seed,
+                   environment=environment(),
+                   subjects=[{"name": one.name, "title": one.title, "facets": sorted(one.facets),
+                              "capabilities": sorted(one.capabilities), "facts": one.facts,
+                              "declares": {key: [d.value, d.origin] for key, d in sorted(one.declares.items())}}
+                             for one in run.subjects.values()] if not run.proving else [])
+
+    def refused(self, refusal: Refusal) -> None:
+        self.write("refused", exit=int(refusal.exit), message=str(refusal))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        from .collection import item_facts
+
+        # With pytest-xdist this process collects nothing itself; the workers say what they collected.
+        if not hasattr(session.config.option, "tx") or not session.config.option.tx:
+            self._collection([item_facts(item) for item in session.items])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
+        if not self._collected:
+            assert self._run is not None
+            self._collection([[node_id, *split_node_id(node_id, self._run.subjects)] for node_id in ids])
+
+    def _collection(self, items: list[list[Any]]) -> None:
+        assert self._run is not None
+        self._collected = {item[0] for item in items}
+        self.write("collected", items=items,
+                   not_applicable=[[*key, reason] for key, reason in sorted(self._run.not_applicable.items())])
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.write("started", nodeid=nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = next((json.loads(value) for key, value in report.user_properties if key == "conformance"), None)
+        result = self._results.setdefault(report.nodeid, {"seconds": 0.0})
+        result["seconds"] += report.duration
+        if data is not None and result.get("outcome") != "error":
+            result |= data
+        if report.when == "teardown":
+            del self._results[report.nodeid]
+            result["seconds"] = round(result["seconds"], 4)
+            self.write("result", nodeid=report.nodeid, **result)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.write("finished", exit=int(exitstatus))
+
+
+def split_node_id(node_id: str, subjects: Any) -> tuple[list[str], str]:
+    """The claims and the subject that a node id names."""
+    found = NODE_ID.search(node_id)
+    if not found:
+        return [], ""
+    longest = max((name for name in subjects if found["rest"] == name or found["rest"].startswith(f"{name}-")),
+                  key=len, default="")
+    return found["claims"].split("+"), longest
+
+
+def read(path: Path, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """The complete lines of an events file from `offset` on, and the offset after them."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = file.read()
+    whole, newline, _ = data.rpartition(b"\n")
+    return list(_parse(whole)), offset + len(whole) + len(newline)
+
+
+def _parse(data: bytes) -> Iterator[dict[str, Any]]:
+    for line in data.split(b"\n"):
+        if line.strip():
+            yield json.loads(line)
+
+
+def environment() -> dict[str, Any]:
+    """What the run was made on: versions, processor, threads."""
+    packages = {}
+    for name in ("numpy", "torch", "transformers", "tokenizers", "safetensors", "pytest"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}",
+            "cpus": os.cpu_count(), "instructions": _instructions(), "packages": packages,
+            "omp_num_threads": os.environ.get("OMP_NUM_THREADS", ""), "byteorder": sys.byteorder}
+
+
+def _instructions() -> str:
+    """The widest vector instructions that NumPy found on this processor."""
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as features
+    except ImportError:
+        return ""
+    return next((name for name in ("AVX512F", "AVX2", "ASIMD", "SSE42") if features.get(name)), "")

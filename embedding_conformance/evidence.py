@@ -1,0 +1,276 @@
+"""The one gateway through which suites assert.
+
+Every comparison records what was compared, the worst element and where it is, the measured value and the bound. Data that
+would make a comparison empty of meaning (no elements, other shapes, numbers that are not finite) is refused. A test that
+compared nothing did not pass; the plugin asks `Evidence.compared`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .bounds import Bound
+
+
+@dataclass
+class Comparison:
+    """What one call of the gateway measured. `measured` and `bound` are None where the comparison is bit for bit."""
+
+    kind: str
+    compared: int
+    measured: float | None
+    bound: float | None
+    why: str
+    where: str = ""
+    expected: str = ""
+    actual: str = ""
+
+    def slack(self) -> float:
+        """How many times the measured value fits into the bound; infinite when nothing was measured."""
+        if self.measured is None or self.bound is None or self.measured == 0:
+            return math.inf
+        if self.kind in ("greater", "differs"):
+            return self.measured / self.bound if self.bound else math.inf
+        return self.bound / self.measured
+
+
+class ClaimViolation(Exception):
+    """The subject does not do what the claim says. Raised by the gateway and by the handles on subjects, and by nothing else."""
+
+    def __init__(self, measured: str, bound: str, worst: Sequence[str] = (), *, raised: bool = False):
+        super().__init__(f"{measured} (bound: {bound})")
+        self.measured = measured
+        self.bound = bound
+        #: where the worst element is, what was expected there and what was found
+        self.worst = list(worst)
+        #: whether the subject raised an exception instead of answering
+        self.raised = raised
+
+
+class HarnessFault(Exception):
+    """A test used the gateway wrongly: the harness is at fault, not the subject."""
+
+
+@dataclass
+class Evidence:
+    """Records the comparisons of one test. The suites get it as the fixture ``evidence``."""
+
+    comparisons: list[Comparison] = field(default_factory=list)
+    #: makes the store of regression values when a test asks for it; set by the plugin
+    store: Callable[[], Any] | None = None
+
+    @property
+    def compared(self) -> int:
+        """How many single values were compared so far."""
+        return sum(comparison.compared for comparison in self.comparisons)
+
+    def equal(self, actual: Any, expected: Any, *, finite: bool = True) -> None:
+        """`actual` has the dtype, the shape and every bit of `expected`. With ``finite=False`` NaN and infinities may occur.
+
+        Lists of text and single values are compared as they are.
+        """
+        if not isinstance(actual, np.ndarray) and not isinstance(expected, np.ndarray):
+            self._same(actual, expected)
+            return
+        actual, expected = np.asarray(actual), np.asarray(expected)
+        self._same_shape(actual, expected)
+        if actual.dtype != expected.dtype:
+            raise ClaimViolation(f"dtype {actual.dtype}", f"dtype {expected.dtype}")
+        if finite:
+            self._finite(expected, "expected", HarnessFault)
+            self._finite(actual, "found", ClaimViolation)
+        unequal = bits(actual) != bits(expected)
+        comparison = Comparison("equal", actual.size, None, None, "bit for bit")
+        if unequal.any():
+            place = first(unequal)
+            comparison.where, comparison.expected, comparison.actual = where(place), row(expected, place), row(actual, place)
+            self.comparisons.append(comparison)
+            raise ClaimViolation(f"{int(unequal.sum())} of {actual.size} numbers differ", "equal bit for bit",
+                                 worst(comparison))
+        self.comparisons.append(comparison)
+
+    def close(self, actual: Any, expected: Any, bound: Bound) -> None:
+        """Every element of `actual` lies within `bound` of `expected`; the differences are taken in float64."""
+        actual, expected = np.asarray(actual), np.asarray(expected)
+        self._same_shape(actual, expected)
+        self._finite(expected, "expected", HarnessFault)
+        self._finite(actual, "found", ClaimViolation)
+        difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+        limit = np.broadcast_to(np.asarray(bound.value, np.float64), difference.shape)
+        if not (np.isfinite(limit).all() and (limit >= 0).all()):
+            raise HarnessFault(f"a bound must be finite and not negative: {bound.why}")
+        # The worst element is the one that uses most of its own bound; with a bound of zero any difference is too much.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            used = np.where(difference == 0, 0.0, difference / limit)
+        place = np.unravel_index(int(np.argmax(used)), used.shape)
+        why = bound.why if actual.dtype == expected.dtype else f"{bound.why} ({actual.dtype} against {expected.dtype})"
+        comparison = Comparison("close", actual.size, float(difference[place]), float(limit[place]), why,
+                                where(place), row(expected, place), row(actual, place))
+        self.comparisons.append(comparison)
+        if used[place] > 1:
+            raise ClaimViolation(f"{difference[place]:.3g} off, {int((used > 1).sum())} of {actual.size} numbers too far",
+                                 f"{limit[place]:.3g}: {why}", worst(comparison))
+
+    def at_most(self, value: Any, bound: Bound, where: str = "") -> None:
+        """A single number is at most the bound."""
+        number = self._number(value)
+        limit = float(bound.value)
+        self.comparisons.append(Comparison("at most", 1, number, limit, bound.why, where))
+        if not number <= limit:
+            raise ClaimViolation(f"{number:.4g}", f"at most {limit:.3g}: {bound.why}", [where] if where else [])
+
+    def greater(self, a: Any, b: Any, margin: float, why: str) -> None:
+        """`a` exceeds `b` by at least `margin`, single numbers; `why` says where the margin comes from."""
+        first, second = self._number(a), self._number(b)
+        self.comparisons.append(Comparison("greater", 1, first - second, margin, why))
+        if not first - second >= margin:
+            raise ClaimViolation(f"{first:.6g} exceeds {second:.6g} by {first - second:.3g}",
+                                 f"at least {margin:.3g}: {why}")
+
+    def differs(self, a: Any, b: Any, at_least: float, why: str) -> None:
+        """The largest difference of two arrays of one shape is at least `at_least`."""
+        a, b = np.asarray(a), np.asarray(b)
+        self._same_shape(a, b)
+        self._finite(a, "found", ClaimViolation)
+        self._finite(b, "found", ClaimViolation)
+        difference = np.abs(a.astype(np.float64) - b.astype(np.float64))
+        place = np.unravel_index(int(np.argmax(difference)), difference.shape)
+        measured = float(difference[place])
+        if not at_least > 0:
+            raise HarnessFault("`differs` needs a smallest difference above zero")
+        self.comparisons.append(Comparison("differs", a.size, measured, at_least, why, where(place), row(b, place),
+                                           row(a, place)))
+        if not measured >= at_least:
+            raise ClaimViolation(f"they differ by {measured:.3g} at most", f"at least {at_least:.3g}: {why}")
+
+    def refuses(self, call: Callable[[], Any], kinds: tuple[type[BaseException], ...] = (Exception,)) -> None:
+        """The subject raises an exception of one of the `kinds` instead of answering."""
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        try:
+            answer = call()
+        except ClaimViolation as violation:
+            cause = violation.__cause__
+            if not violation.raised or cause is None:
+                raise
+            self.comparisons.append(Comparison("refuses", 1, None, None, "an exception", actual=type(cause).__name__))
+            if not isinstance(cause, kinds):
+                raise ClaimViolation(f"raised {type(cause).__name__}", f"raises {wanted}") from cause
+            return
+        raise ClaimViolation(f"answered {short(answer)}", f"raises {wanted}")
+
+    def baseline(self, name: str, arrays: dict[str, np.ndarray], oracle: Callable[[], dict[str, np.ndarray]]) -> None:
+        """Regression values of this project: `arrays` agree with the stored ones within the stored, derived bound.
+
+        `oracle` computes the same arrays independently in float64. It is called only when the values are written, and the
+        bound is eight times the largest distance between the two (see `embedding_conformance.baselines`).
+        """
+        if self.store is None:
+            raise HarnessFault("no store of baselines here")
+        for key, expected, bound in self.store().compare(name, arrays, oracle):
+            self.close(arrays[key], expected, bound)
+
+    def _same(self, actual: Any, expected: Any) -> None:
+        size = len(expected) if isinstance(expected, (list, tuple, dict, str)) else 1
+        if not size:
+            raise HarnessFault("an empty expectation would compare nothing")
+        comparison = Comparison("equal", size, None, None, "equal")
+        if type(actual) is not type(expected) or actual != expected:
+            comparison.expected, comparison.actual = short(expected), short(actual)
+            self.comparisons.append(comparison)
+            raise ClaimViolation("they differ", "equal", worst(comparison))
+        self.comparisons.append(comparison)
+
+    @staticmethod
+    def _same_shape(actual: np.ndarray, expected: np.ndarray) -> None:
+        if not expected.size:
+            raise HarnessFault("an empty expectation would compare nothing")
+        if actual.shape != expected.shape:
+            raise ClaimViolation(f"shape {list(actual.shape)}", f"shape {list(expected.shape)}")
+
+    @staticmethod
+    def _finite(array: np.ndarray, word: str, raises: type[Exception]) -> None:
+        if array.dtype.kind not in "fcV":
+            return
+        finite = np.isfinite(array)
+        if finite.all():
+            return
+        place = first(~finite)
+        message = f"{int((~finite).sum())} of {array.size} numbers {word} are not finite"
+        if raises is ClaimViolation:
+            raise ClaimViolation(message, "finite numbers", [f"{where(place)}: {row(array, place)}"])
+        raise HarnessFault(message)
+
+    @staticmethod
+    def _number(value: Any) -> float:
+        array = np.asarray(value)
+        if array.shape != ():
+            raise HarnessFault(f"a single number is compared here, not an array of shape {list(array.shape)}")
+        number = float(array)
+        if not math.isfinite(number):
+            raise ClaimViolation(f"{number}", "a finite number")
+        return number
+
+    def closest(self) -> Comparison | None:
+        """The comparison that came nearest to its bound."""
+        measured = [c for c in self.comparisons if c.measured is not None and c.bound is not None]
+        return min(measured, key=Comparison.slack, default=None)
+
+    def summary(self) -> dict[str, Any]:
+        """What the events file keeps of this test: how much was compared, by which kinds, and the closest comparison."""
+        closest = self.closest()
+        return {
+            "compared": self.compared,
+            "kinds": sorted({c.kind for c in self.comparisons}),
+            "closest": asdict(closest) if closest else None,
+        }
+
+
+def bits(array: np.ndarray) -> np.ndarray:
+    """The array as unsigned integers of the same size, so that -0.0 differs from 0.0 and NaN equals its own bits."""
+    if array.dtype.kind in "fV":
+        return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(array.shape)
+    return array
+
+
+def first(mask: np.ndarray) -> tuple[int, ...]:
+    """The index of the first true element."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def where(place: Sequence[Any]) -> str:
+    """An index as a reader writes it."""
+    return f"at [{', '.join(str(int(i)) for i in place)}]" if len(place) else ""
+
+
+def row(array: np.ndarray, place: Sequence[Any]) -> str:
+    """The numbers around an element: up to six of its row, from the first that shows it."""
+    if not array.ndim:
+        return number(array[()])
+    line = array[tuple(place[:-1])]
+    start = 0 if len(line) <= 6 or place[-1] < 6 else int(place[-1])
+    shown = " ".join(number(value) for value in line[start:start + 6])
+    return f"[{'... ' if start else ''}{shown}{' ...' if start + 6 < len(line) else ''}]"
+
+
+def number(value: Any) -> str:
+    """A number in at most six digits."""
+    if isinstance(value, (str, np.str_)):
+        return str(value)
+    return f"{float(value):.6g}" if np.asarray(value).dtype.kind in "fV" else str(value)
+
+
+def short(value: Any) -> str:
+    """A value in at most 80 characters."""
+    text = repr(value) if not isinstance(value, np.ndarray) else f"an array of shape {list(value.shape)}"
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def worst(comparison: Comparison) -> list[str]:
+    """The lines that show a worst element."""
+    return [comparison.where or "worst", f"expected  {comparison.expected}", f"found     {comparison.actual}"]

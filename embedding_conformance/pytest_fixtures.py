@@ -1,0 +1,71 @@
+"""The fixtures that the suites use. They live here so that suites can be collected below a user's own test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from . import handles
+    from .evidence import Evidence
+    from .subjects import Subject
+
+
+@pytest.fixture
+def evidence(request: pytest.FixtureRequest, seed: int) -> Evidence:
+    """The gateway of this test: every assertion of a suite goes through it."""
+    from .baselines import Store
+    from .collection import EVIDENCE
+    from .evidence import Evidence
+
+    def store() -> Store:
+        subject = request.getfixturevalue("conformance_subject")
+        return Store(request.path.parent.name, subject.name, seed, subject.facts,
+                     request.getfixturevalue("ndarrays_regression"),
+                     write=request.config.getoption("conformance_write_baselines"))
+
+    gateway = request.node.stash[EVIDENCE] = Evidence(store=store)
+    return gateway
+
+
+@pytest.fixture
+def conformance_subject(request: pytest.FixtureRequest) -> Subject:
+    """The one subject of this test."""
+    from .collection import RUN
+
+    return request.config.stash[RUN].subject(request.param)
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of the generated inputs of this run."""
+    return int(request.config.getoption("conformance_seed"))
+
+
+def _handle(name: str) -> Any:
+    @pytest.fixture(name=name)
+    def fixture(request: pytest.FixtureRequest, conformance_subject: Subject) -> Iterator[handles.Handle]:
+        from .collection import HANDLES
+        from .handles import HANDLES as KINDS
+        from .handles import Layer
+
+        handle = KINDS[name](conformance_subject)
+        request.node.stash.setdefault(HANDLES, []).append(handle)
+        watched = isinstance(handle, Layer) and conformance_subject.shared
+        before = handle.fingerprint() if watched else None
+        yield handle
+        if watched and handle.fingerprint() != before:
+            raise RuntimeError("the table of a subject that tests share is not the same after this test as before")
+
+    return fixture
+
+
+layer = _handle("layer")
+module = _handle("module")
+encoder = _handle("encoder")
+embedder = _handle("embedder")
+encodings = _handle("encodings")
+similarity = _handle("similarity")

@@ -1,0 +1,209 @@
+"""Subjects: what is judged. One string names one subject, the same everywhere; `open_subject` turns it into a `Subject`.
+
+Opening reads what is needed to know what the subject offers. The facets themselves are made when first used, so that
+naming a model costs nothing until a test calls it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError, nearest
+
+DEFAULT = ("torch", "bundled", "formulas")
+#: scheme -> module below this package that opens it, and how the rest of the string is written
+ADAPTERS = {
+    "torch": ("torch_stack", ""),
+    "bundled": ("bundled", ""),
+    "formulas": ("formulas", ""),
+    "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
+    "fault": ("faulty", "CHAPTER/NAME"),
+}
+#: the declarations that a subject or `--declare` may make
+DECLARATIONS = {
+    "normalized": bool, "pooling": str, "max_seq_length": int, "precision": str, "deterministic": bool,
+    "out_of_range_below": str, "out_of_range_above": str, "trained": str, "weights": str, "contextual": bool,
+}
+PRECISIONS = ("float64", "float32", "float16", "bfloat16", "int8", "int4")
+OUT_OF_RANGE = ("raise", "zero", "nan", "clamp", "wrap", "undefined")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A promised property and who promised it."""
+
+    value: Any
+    origin: str
+
+
+@dataclass
+class LayerSource:
+    """Where layers come from: one object as it is, a maker of layers from given tables, or both.
+
+    `make(table, padding_id)` returns an object with ``table()`` and ``lookup(ids)``.
+    """
+
+    default: Callable[[], Any]
+    make: Callable[..., Any] | None = None
+
+    def altered(self, change: Callable[[Any], Any]) -> LayerSource:
+        """The same source with every layer changed."""
+        make = self.make
+        return LayerSource(lambda: change(self.default()),
+                           None if make is None else lambda *args, **kwargs: change(make(*args, **kwargs)))
+
+
+@dataclass
+class Subject:
+    """The implementation under test, named by `name`."""
+
+    name: str
+    title: str
+    capabilities: frozenset[str]
+    #: facet -> function that makes the object which offers it; called once
+    makers: Mapping[str, Callable[[], Any]]
+    declares: dict[str, Declaration] = field(default_factory=dict)
+    #: what the report says about identity: digests, versions
+    facts: dict[str, str] = field(default_factory=dict)
+    #: whether tests share one object; otherwise layers are built anew for each test
+    shared: bool = True
+    #: the facets that a fault changes: only they are judged; empty for an ordinary subject
+    changed: frozenset[str] = frozenset()
+
+    @cached_property
+    def facets(self) -> frozenset[str]:
+        return frozenset(capability.partition(".")[0] for capability in self.capabilities)
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def memory(self) -> dict[Any, Any]:
+        """What handles remember of this subject between tests, such as the states of texts."""
+        return {}
+
+    def facet(self, name: str) -> Any:
+        """The object that offers a facet."""
+        if name not in self._made:
+            maker = self.makers[name]
+            made = maker()
+            # One object that offers several facets is made once.
+            self._made.update({other: made for other, m in self.makers.items() if m is maker})
+        return self._made[name]
+
+    def release(self) -> None:
+        """Forget the objects that were made and what is remembered of them."""
+        self._made.clear()
+        self.memory.clear()
+
+    def lacks(self, needs: list[str]) -> str:
+        """The first capability that is needed and not offered, or an empty string."""
+        return next((need for need in needs if need not in self.capabilities), "")
+
+    def does_not_declare(self, requires: Mapping[str, Any]) -> str:
+        """Why a required declaration does not hold, or an empty string."""
+        for key, wanted in requires.items():
+            declared = self.declares.get(key)
+            if declared is None:
+                return f"it does not declare {key}"
+            if declared.value != wanted:
+                return f"it declares {key}={show(declared.value)}, and this needs {show(wanted)}"
+        return ""
+
+
+def show(value: Any) -> str:
+    """A declared value as it is written on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def declared(values: Mapping[str, Any], origin: str) -> dict[str, Declaration]:
+    """Check the names, types and words of declarations; raises `UsageError`."""
+    checked = {}
+    for key, value in values.items():
+        if key not in DECLARATIONS:
+            raise UsageError(f'{origin}: unknown declaration "{key}"{nearest(key, DECLARATIONS)}')
+        wanted = DECLARATIONS[key]
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise UsageError(f"{origin}: {key} is {value!r}, and must be {wanted.__name__}")
+        allowed = {"precision": PRECISIONS, "out_of_range_below": OUT_OF_RANGE, "out_of_range_above": OUT_OF_RANGE}.get(key)
+        if allowed and value not in allowed:
+            raise UsageError(f'{origin}: {key} is "{value}", and must be one of {", ".join(allowed)}')
+        checked[key] = Declaration(value, origin)
+    return checked
+
+
+def parse_declaration(text: str) -> tuple[str, Any]:
+    """``normalized=true`` as a key and a value of the type that the key wants."""
+    key, equals, word = text.partition("=")
+    if not equals:
+        raise UsageError(f'--declare {text}: write KEY=VALUE, for example normalized=true')
+    if key not in DECLARATIONS:
+        raise UsageError(f'--declare: unknown declaration "{key}"{nearest(key, DECLARATIONS)}')
+    wanted = DECLARATIONS[key]
+    if wanted is bool:
+        if word.lower() not in ("true", "false"):
+            raise UsageError(f"--declare {text}: {key} is true or false")
+        return key, word.lower() == "true"
+    if wanted is int:
+        if not word.isdigit():
+            raise UsageError(f"--declare {text}: {key} is a whole number")
+        return key, int(word)
+    return key, word
+
+
+def open_subject(name: str, declare: Mapping[str, Any] | None = None) -> Subject:
+    """Open the subject that a string names.
+
+    Raises `UsageError` when the string or what it names is wrong, `NoVerdict` when it cannot be loaded.
+    """
+    scheme, _, rest = name.partition(":")
+    if scheme not in ADAPTERS:
+        raise UsageError(f'unknown subject "{name}"{_advice(name)}')
+    module, form = ADAPTERS[scheme]
+    if bool(rest) != bool(form):
+        wanted = f"write {scheme}:{form}" if form else f"write {scheme}"
+        raise UsageError(f'unknown subject "{name}": {wanted}')
+    adapter = importlib.import_module(f".{module}", __package__)
+    subject: Subject = adapter.open_subject(rest)
+    subject.name = name
+    subject.declares |= declared(declare or {}, "--declare")
+    return subject
+
+
+def require_installed(module: str, extra: str, subject: str) -> None:
+    """Raise `UsageError` with the command that installs what is missing."""
+    import importlib.util
+
+    if importlib.util.find_spec(module) is None:
+        raise UsageError(f"{subject}: needs {module.replace('_', '-')}: pip install 'embedding-conformance[{extra}]'")
+
+
+def _advice(name: str) -> str:
+    from ..claims import ID
+
+    if "://" in name:
+        return ": a running service cannot be judged yet"
+    if ID.fullmatch(name):
+        return f": that is a claim: check -k {name}, or claims {name}"
+    path, _, attribute = name.replace("::", ":").rpartition(":")
+    if path.endswith(".py") and attribute:
+        return f": for Python write python:{path}:{attribute}"
+    if name.endswith(".py") and Path(name).is_file():
+        return f": for Python write python:{name}:NAME, with the name of your object, class or factory"
+    if path and all(part.isidentifier() for part in [*path.split("."), attribute]):
+        return f": for Python write python:{path}:{attribute}"
+    if os.sep in name or Path(name).exists():
+        return ": a path alone does not say what it holds; your own code is python:FILE.py:NAME"
+    return nearest(name, ADAPTERS) or f": name one of {', '.join(_forms())}"
+
+
+def _forms() -> list[str]:
+    return [f"{scheme}:{form}" if form else scheme for scheme, (_, form) in ADAPTERS.items()]
+

@@ -1,0 +1,76 @@
+"""What a subject can do. A facet is recognised by the methods that an object offers; no base class is asked for.
+
+A capability is written ``facet.method``. The shapes of arguments and results stand in the README and on the handles in
+`embedding_conformance.handles`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import UsageError, nearest
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A group of methods. An object offers the facet when it has all methods of one of the `anchors`."""
+
+    name: str
+    anchors: tuple[tuple[str, ...], ...]
+    optional: tuple[str, ...] = ()
+
+    def methods(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*(name for anchor in self.anchors for name in anchor), *self.optional]))
+
+
+FACETS = {
+    facet.name: facet
+    for facet in (
+        Facet("layer", anchors=(("table", "lookup"),), optional=("gradient", "step")),
+        Facet("module", anchors=(("module",),)),
+        Facet("encoder", anchors=(("hidden_states",),),
+              optional=("tokens", "token_ids", "input_embeddings", "input_vectors", "weights")),
+        Facet("embedder", anchors=(("embed",),), optional=("embed_query",)),
+        Facet("encodings", anchors=(("positions",), ("one_hot",))),
+        Facet("similarity", anchors=(("matrix",), ("cosine",), ("distance",)), optional=("dot",)),
+    )
+}
+METHODS = sorted({method for facet in FACETS.values() for method in facet.methods()})
+
+
+def offered(thing: object, facet: Facet) -> frozenset[str]:
+    """The capabilities of one facet that an object offers; empty when it lacks the facet."""
+    has = {name for name in facet.methods() if callable(getattr(thing, name, None))}
+    if not any(has.issuperset(anchor) for anchor in facet.anchors):
+        return frozenset()
+    return frozenset(f"{facet.name}.{name}" for name in has)
+
+
+def recognise(thing: object, name: str) -> dict[str, frozenset[str]]:
+    """The capabilities of `thing` by facet.
+
+    Raises `UsageError` when it offers no facet; the message names the method that comes nearest to one.
+    """
+    found = {facet.name: capabilities for facet in FACETS.values() if (capabilities := offered(thing, facet))}
+    if found:
+        return found
+    public = [attribute for attribute in dir(thing) if not attribute.startswith("_")]
+    for facet in FACETS.values():
+        for anchor in facet.anchors:
+            missing = [method for method in anchor if method not in public]
+            if len(missing) < len(anchor):
+                present = next(method for method in anchor if method in public)
+                raise UsageError(f"no facet: {name} offers {present} but not {' and '.join(missing)}, "
+                                 f"so it cannot be judged as {a(facet.name)}")
+    hint = ""
+    for attribute in public:
+        if near := nearest(attribute.replace("_", ""), METHODS):
+            wanted = near.split('"')[1]
+            hint = f'; nearest: "{attribute}" for "{wanted}"?'
+            break
+    raise UsageError(f"no facet: {name} offers none of {', '.join(METHODS)}{hint}")
+
+
+def a(noun: str) -> str:
+    """The noun with its indefinite article."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -1,0 +1,44 @@
+"""A plain NumPy layer: the sound base of the faulty layers, so that `fault:` needs no PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import LayerSource, Subject, declared
+
+
+class NumpyLayer:
+    """A table of V rows and d columns; ids outside 0..V-1 raise IndexError."""
+
+    def __init__(self, table: np.ndarray, padding_id: int | None = None):
+        self.weight = np.array(table)
+        self.padding_id = padding_id
+
+    def table(self) -> np.ndarray:
+        """[V, d]"""
+        return self.weight
+
+    def lookup(self, ids: Any) -> np.ndarray:
+        """ids.shape + [d]"""
+        ids = np.asarray(ids)
+        if not np.issubdtype(ids.dtype, np.integer):
+            raise TypeError(f"ids must be integers, not {ids.dtype}")
+        if ids.size and not (ids.min() >= 0 and ids.max() < len(self.weight)):
+            raise IndexError(f"ids must lie in 0..{len(self.weight) - 1}")
+        return self.weight[ids].copy()
+
+
+def open_subject(rest: str = "") -> Subject:
+    """The NumPy layer as a subject; it has no string of its own, faults and sound variants are built from it."""
+    from ..data import numbered_table
+
+    source = LayerSource(lambda: NumpyLayer(numbered_table(30, 8)), NumpyLayer)
+    return Subject(
+        name="numpy", title="a table in NumPy",
+        capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table"}),
+        makers={"layer": lambda: source},
+        declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
+                          "NumpyLayer"),
+        shared=False)

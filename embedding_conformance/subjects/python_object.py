@@ -1,0 +1,180 @@
+"""The scheme ``python:``: an object, a class, a factory or a function of the user's own.
+
+A class or factory with a parameter ``table`` makes a layer from every table that the checks need; one without required
+parameters is called once; a function whose one required parameter is ``texts`` is an embedder.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data import numbered_table
+from ..errors import NoVerdict, UsageError, nearest
+from . import LayerSource, Subject, declared
+from .facets import FACETS, offered, recognise
+
+
+def open_subject(rest: str) -> Subject:
+    """Load ``FILE.py:NAME`` or ``pkg.module:NAME`` and recognise what it is."""
+    place, _, name = rest.rpartition(":")
+    if not place or not name.replace(".", "_").isidentifier():
+        raise UsageError(f'python:{rest}: write python:FILE.py:NAME or python:pkg.module:NAME')
+    module = _load(place)
+    thing: Any = module
+    for part in name.split("."):
+        if not hasattr(thing, part):
+            public = [word for word in vars(thing) if not word.startswith("_")]
+            raise UsageError(f'{place} has no "{part}"{nearest(part, public)}')
+        thing = getattr(thing, part)
+    return from_object(thing, f"{Path(place).stem if place.endswith('.py') else place}.{name}")
+
+
+def from_object(thing: Any, name: str) -> Subject:
+    """The subject that a Python object is, whatever it is; `name` is used in messages."""
+    parameters = _parameters(thing) if callable(thing) and not _is_instance_with_facets(thing) else None
+    if parameters is not None:
+        required = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        if any(p.name == "table" for p in parameters):
+            return _maker_of_layers(thing, name, {p.name for p in parameters}, required)
+        if required == ["texts"] and not inspect.isclass(thing):
+            return _from_instance(_Function(thing), name, f"{name}, a function of texts")
+        if required:
+            raise UsageError(f"{name} needs {', '.join(required)}; name a factory without required parameters, one with a "
+                             "parameter `table`, or a function of `texts`")
+        thing = guarded(name, thing)
+    return _from_instance(thing, name, f"{name}, {type(thing).__name__}")
+
+
+def _from_instance(thing: Any, name: str, title: str) -> Subject:
+    origin = type(thing)
+    thing = _as_layer(thing) or thing
+    if thing is None:
+        raise NoVerdict(f"{name} returned None, so there is nothing to judge")
+    facets = recognise(thing, name)
+    makers: dict[str, Callable[[], Any]] = {facet: lambda: thing for facet in facets}
+    if "layer" in facets:
+        source = LayerSource(lambda: thing)
+        makers["layer"] = lambda: source
+    return Subject(name=name, title=title, capabilities=frozenset().union(*facets.values()), makers=makers,
+                   declares=declared(_declares(thing), f"{origin.__name__}.declares"))
+
+
+def _maker_of_layers(make: Callable[..., Any], name: str, parameters: set[str], required: list[str]) -> Subject:
+    surplus = [parameter for parameter in required if parameter not in ("table", "padding_id")]
+    if surplus:
+        raise UsageError(f"{name} takes a table, but also needs {', '.join(surplus)}; give these a default")
+
+    def made(table: np.ndarray, padding_id: int | None = None) -> Any:
+        arguments = {"padding_id": padding_id} if "padding_id" in parameters else {}
+        layer = make(table=table, **arguments)
+        return _as_layer(layer) or layer
+
+    probe = guarded(name, made, numbered_table(6, 3))
+    capabilities = offered(probe, FACETS["layer"])
+    if not capabilities:
+        recognise(probe, name)  # explains what is missing, or finds another facet
+        raise UsageError(f"{name} takes a table, but what it makes is no layer: it offers no table and lookup")
+    source = LayerSource(lambda: made(numbered_table(30, 8)), made)
+    return Subject(name=name, title=f"{name}, built from tables", capabilities=capabilities | {"layer.with_table"},
+                   makers={"layer": lambda: source}, declares=declared(_declares(probe), f"{name}.declares"), shared=False)
+
+
+def _as_layer(thing: Any) -> Any:
+    """An ``nn.Embedding`` as a layer that is also a module; nothing for anything else. Does not import PyTorch."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(thing, torch.nn.Embedding):
+        return None
+    from .torch_stack import TorchLayer
+
+    class EmbeddingModule(TorchLayer):
+        declares = {"out_of_range_below": "raise", "out_of_range_above": "raise"}
+
+        def module(self) -> Any:
+            return self.embedding
+
+    return EmbeddingModule(thing)
+
+
+class _Function:
+    """A plain function of texts, as an embedder."""
+
+    def __init__(self, function: Callable[[list[str]], Any]):
+        self.embed = function
+
+
+def _declares(thing: Any) -> dict[str, Any]:
+    value = getattr(thing, "declares", {})
+    if not isinstance(value, dict):
+        raise UsageError(f"{type(thing).__name__}.declares must be a dictionary, not {type(value).__name__}")
+    return value
+
+
+def _is_instance_with_facets(thing: Any) -> bool:
+    """A callable object that already offers a facet is judged as it is (every PyTorch module is callable)."""
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        return False
+    return any(offered(thing, facet) for facet in FACETS.values()) or _as_layer(thing) is not None
+
+
+def _parameters(thing: Any) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(thing).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _load(place: str) -> Any:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    if place.endswith(".py"):
+        path = Path(place).resolve()
+        if not path.is_file():
+            raise UsageError(f"python:{place}: there is no such file (looked in {path.parent})")
+        if str(path.parent) not in sys.path:
+            sys.path.insert(0, str(path.parent))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(path.stem, module)
+        guarded(place, spec.loader.exec_module, module)
+        return module
+    try:
+        return guarded(place, importlib.import_module, place)
+    except ModuleNotFoundError as error:
+        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
+            raise UsageError(f'python:{place}: there is no module "{error.name}" (the working folder is importable)') \
+                from error
+        raise NoVerdict(f"{place} could not be loaded: {error}") from error
+
+
+def guarded(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Call the user's code; what it raises becomes one line that says where."""
+    try:
+        return function(*args)
+    except ModuleNotFoundError as error:
+        if function is importlib.import_module:
+            raise
+        raise NoVerdict(f"{name} raised {type(error).__name__}: {error}{_line(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise NoVerdict(f"{name} raised {type(error).__name__}: {error}{_line(error)}") from error
+
+
+def _line(error: BaseException) -> str:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f" ({Path(error.filename or '?').name}:{error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent
+           and not frame.filename.startswith("<frozen")]
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+
+

@@ -1,0 +1,74 @@
+"""The subject ``torch``: torch.nn.Embedding, built on the spot around the tables that the checks need."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from ..data import numbered_table
+from . import LayerSource, Subject, declared, require_installed
+
+
+@cache
+def torch() -> Any:
+    """PyTorch, imported on first use, with one thread: two make small models many times slower."""
+    import torch
+
+    torch.set_num_threads(1)
+    return torch
+
+
+class TorchLayer:
+    """A layer around an ``nn.Embedding``, which may stand alone or in a model."""
+
+    def __init__(self, embedding: Any):
+        self.embedding = embedding
+        self.padding_id = embedding.padding_idx
+
+    @classmethod
+    def holding(cls, table: np.ndarray, padding_id: int | None = None) -> TorchLayer:
+        """A new nn.Embedding that holds a copy of `table` [V, d]."""
+        embedding = torch().nn.Embedding(*table.shape, padding_idx=padding_id, dtype=torch().from_numpy(table).dtype)
+        with torch().no_grad():
+            embedding.weight.copy_(torch().from_numpy(table))
+        return cls(embedding)
+
+    def table(self) -> np.ndarray:
+        """[V, d]; shares memory with the weight where NumPy knows its format."""
+        return to_numpy(self.embedding.weight)
+
+    def lookup(self, ids: Any) -> np.ndarray:
+        """ids.shape + [d]"""
+        return to_numpy(self.embedding(torch().from_numpy(ids) if isinstance(ids, np.ndarray) else ids))
+
+
+class TorchModule:
+    """The facet ``module`` of one nn.Module."""
+
+    def __init__(self, module: Any):
+        self._module = module
+
+    def module(self) -> Any:
+        return self._module
+
+
+def to_numpy(tensor: Any) -> np.ndarray:
+    """A tensor as an array; bfloat16, which NumPy does not know, as the float32 numbers that it stands for."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch().bfloat16 else tensor).numpy()
+
+
+def open_subject(rest: str = "") -> Subject:
+    """The default subject for layers; it needs PyTorch, but imports it only when a layer is made."""
+    require_installed("torch", "default", "torch")
+    source = LayerSource(lambda: TorchLayer.holding(numbered_table(30, 8)), TorchLayer.holding)
+    return Subject(
+        name="torch", title=f"torch.nn.Embedding, torch {version('torch')}",
+        capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "module.module"}),
+        makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding)},
+        declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
+                          "torch.nn.Embedding"),
+        facts={"torch": version("torch")}, shared=False)

@@ -1,0 +1,1 @@
+"""The specification: a folder a chapter, with its claims, tests, faults and oracles."""

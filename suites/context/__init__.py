@@ -1,0 +1,1 @@
+"""Context: one lookup vector, many hidden states."""

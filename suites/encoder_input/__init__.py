@@ -1,0 +1,1 @@
+"""Encoder input: from token ids to the first layer, and the oracle of the whole encoder."""

@@ -1,0 +1,30 @@
+"""The float64 oracle of the bundled model, fed with token ids from its own tokenizer file."""
+
+from functools import cache
+
+import numpy as np
+
+from ...subjects.bundled import checked_weights, folder, read_max_seq_length
+from .oracle import Bert
+
+
+@cache
+def bert() -> Bert:
+    return Bert(checked_weights().parent)
+
+
+def hidden_states(texts: list[str]) -> list[np.ndarray]:
+    """Float64 states [L, d] of each text."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(read_max_seq_length())
+    return [bert().hidden_states(np.array(tokenizer.encode(text).ids)) for text in texts]
+
+
+def embeddings(texts: list[str]) -> np.ndarray:
+    """[N, d] float64: means over the tokens, scaled to length one."""
+    means = np.stack([states.mean(axis=0) for states in hidden_states(texts)])
+    unit: np.ndarray = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return unit

@@ -1,0 +1,1 @@
+"""Lookup: the layer as a table that is read by row."""
