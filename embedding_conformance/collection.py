@@ -51,6 +51,10 @@ class Run:
     def subject(self, name: str) -> Subject:
         return self.subjects[name]
 
+    def inapplicable(self) -> list[list[str]]:
+        """[claim, subject, reason] of what does not apply, in order."""
+        return [[*key, reason] for key, reason in sorted(self.not_applicable.items())]
+
 
 class SuiteModule(pytest.Module):
     """A test module of a chapter, imported below this package's name wherever the suites lie."""
@@ -159,6 +163,8 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
     if run.proving:
         # A faulty subject is built once: all its tests follow each other, and it is dropped after the last.
         items.sort(key=lambda item: _subject(item) or "")
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_subject(item) or ""))
 
 
 def settle(run: Run, items: list[pytest.Item]) -> None:

@@ -1,7 +1,7 @@
 """The events file: one JSON line for each thing that happens in a run, written at once, so that a crash loses no result.
 
-Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``started``, ``result``, ``refused`` and
-``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by itself.
+Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``not_applicable``, ``started``, ``result``,
+``lost``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by itself.
 """
 
 from __future__ import annotations
@@ -67,18 +67,28 @@ class EventsFile:
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         if not self._collected:
             assert self._run is not None
-            self._collection([[node_id, *split_node_id(node_id, self._run.subjects)] for node_id in ids])
+            plain_ids = [plain(node_id) for node_id in ids]
+            self._collection([[node_id, *split_node_id(node_id, self._run.subjects)] for node_id in plain_ids])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:
+        found = getattr(node, "workeroutput", {}).get("conformance_not_applicable")
+        if found:
+            self.write("not_applicable", not_applicable=found)
 
     def _collection(self, items: list[list[Any]]) -> None:
         assert self._run is not None
         self._collected = {item[0] for item in items}
-        self.write("collected", items=items,
-                   not_applicable=[[*key, reason] for key, reason in sorted(self._run.not_applicable.items())])
+        self.write("collected", items=items)
+        self.write("not_applicable", not_applicable=self._run.inapplicable())
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.write("started", nodeid=nodeid)
+        self.write("started", nodeid=plain(nodeid))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when not in ("setup", "call", "teardown"):  # pytest-xdist says so when a worker died
+            self.write("lost", nodeid=plain(report.nodeid), why=str(report.longrepr).strip().splitlines()[-1])
+            return
         data = next((json.loads(value) for key, value in report.user_properties if key == "conformance"), None)
         result = self._results.setdefault(report.nodeid, {"seconds": 0.0})
         result["seconds"] += report.duration
@@ -87,10 +97,15 @@ class EventsFile:
         if report.when == "teardown":
             del self._results[report.nodeid]
             result["seconds"] = round(result["seconds"], 4)
-            self.write("result", nodeid=report.nodeid, **result)
+            self.write("result", nodeid=plain(report.nodeid), **result)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.write("finished", exit=int(exitstatus))
+
+
+def plain(node_id: str) -> str:
+    """The node id without the group that pytest-xdist appends to it."""
+    return re.sub(r"\]@[^\]]*$", "]", node_id)
 
 
 def split_node_id(node_id: str, subjects: Any) -> tuple[list[str], str]:

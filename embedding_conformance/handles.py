@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .data import TABLE_SIZES, numbered_table
-from .evidence import ClaimViolation, HarnessFault, short
+from .evidence import ClaimViolation, HarnessFault, first, row, short, where
 from .subjects import LayerSource, Subject
 
 
@@ -45,8 +45,9 @@ class Handle:
             message = f"{method} raised {type(error).__name__}: {short_text(error)}"
             raise ClaimViolation(message, "an answer", raised=True) from error
 
-    def array(self, method: str, answer: Any, shape: tuple[int | None, ...] | None = None) -> np.ndarray:
-        """The answer as an array of numbers of this shape; None stands for any size."""
+    def array(self, method: str, answer: Any, shape: tuple[int | None, ...] | None = None, *,
+              finite: bool = True) -> np.ndarray:
+        """The answer as an array of finite numbers of this shape; None stands for any size."""
         try:
             if callable(getattr(answer, "detach", None)):  # a tensor that may carry a gradient
                 answer = answer.detach().cpu()
@@ -62,6 +63,10 @@ class Handle:
                                          for want, got in zip(shape, array.shape, strict=True))):
             wanted = ", ".join("any" if size is None else str(size) for size in shape)
             raise ClaimViolation(f"{method} returned shape {list(array.shape)}", f"shape [{wanted}]")
+        if finite and not (good := np.isfinite(array)).all():
+            place = first(~good)
+            raise ClaimViolation(f"{method} returned {int((~good).sum())} of {array.size} numbers that are not finite",
+                                 "finite numbers", [f"{where(place)}  {row(array, place)}"])
         return array
 
 
@@ -70,10 +75,10 @@ class Layer(Handle):
 
     facet = "layer"
 
-    def __init__(self, subject: Subject, made: Any = None):
+    def __init__(self, subject: Subject, made: Any = None, *, finite: bool = True):
         super().__init__(subject)
         self._made = made
-        self._given = made is not None
+        self._finite = finite
         self._table: np.ndarray | None = None
         self._relatives: list[Layer] = []
 
@@ -96,12 +101,8 @@ class Layer(Handle):
         return rows, width
 
     def table(self) -> np.ndarray:
-        """[V, d]: what the layer stores. A subject's own table must be finite; one that a test gave it may hold anything."""
-        table = self.array("table", self.call("table", self.object.table), (None, None))
-        if not self._given and not np.isfinite(table).all():
-            rows = np.flatnonzero(~np.isfinite(table).all(axis=1))
-            raise ClaimViolation(f"{len(rows)} of {len(table)} rows of the table are not finite, the first is {rows[0]}",
-                                 "a finite table")
+        """[V, d]: what the layer stores."""
+        table = self.array("table", self.call("table", self.object.table), (None, None), finite=self._finite)
         if not table.size:
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
@@ -110,7 +111,7 @@ class Layer(Handle):
         """ids.shape + [d]. Ids that are no array of integers are passed as they are, for claims about refusal."""
         if isinstance(ids, np.ndarray):
             answer = self.call("lookup", self.object.lookup, ids.copy())
-            return self.array("lookup", answer, (*ids.shape, self.shape[1]))
+            return self.array("lookup", answer, (*ids.shape, self.shape[1]), finite=self._finite)
         return self.array("lookup", self.call("lookup", self.object.lookup, ids))
 
     def with_table(self, table: np.ndarray, padding_id: int | None = None) -> Layer:
@@ -119,7 +120,7 @@ class Layer(Handle):
         if make is None:
             raise HarnessFault("this subject cannot be given a table; the claim must need layer.with_table")
         made = self.call("the constructor", make, table.copy(), padding_id)
-        relative = Layer(self.subject, made)
+        relative = Layer(self.subject, made, finite=bool(np.isfinite(table).all()))
         self._relatives.append(relative)
         return relative
 
@@ -163,38 +164,43 @@ class Encoder(Handle):
     """A text encoder seen from inside. Lists hold one entry a text, without padding, special tokens included.
 
     Answers about a text are remembered for the run; all texts that a test asks for and that are new go to the subject in
-    one call.
+    one call. A claim about order or batches asks with ``fresh=True``: its texts all go to the subject, in their order.
     """
 
     facet = "encoder"
 
-    def tokens(self, texts: list[str]) -> list[list[str]]:
+    def tokens(self, texts: list[str], *, fresh: bool = False) -> list[list[str]]:
         """The tokens of each text."""
-        return self._ask("tokens", texts)
+        return self._ask("tokens", texts, fresh)
 
-    def token_ids(self, texts: list[str]) -> list[np.ndarray]:
+    def token_ids(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The ids of each text, [L] each."""
-        return [self.array("token_ids", ids, (None,)) for ids in self._ask("token_ids", texts)]
+        return [self.array("token_ids", ids, (None,)) for ids in self._ask("token_ids", texts, fresh)]
 
-    def input_embeddings(self, texts: list[str]) -> list[np.ndarray]:
+    def input_embeddings(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The looked-up rows of each text, [L, d] each."""
-        return [self.array("input_embeddings", rows, (None, None)) for rows in self._ask("input_embeddings", texts)]
+        return [self.array("input_embeddings", rows, (None, None)) for rows in self._ask("input_embeddings", texts, fresh)]
 
-    def hidden_states(self, texts: list[str]) -> list[np.ndarray]:
+    def hidden_states(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The states of the last layer for each text, [L, d] each."""
-        return [self.array("hidden_states", rows, (None, None)) for rows in self._ask("hidden_states", texts)]
+        return [self.array("hidden_states", rows, (None, None)) for rows in self._ask("hidden_states", texts, fresh)]
 
-    def _ask(self, method: str, texts: list[str]) -> list[Any]:
+    def _ask(self, method: str, texts: list[str], fresh: bool) -> list[Any]:
+        if fresh:
+            return self._answers(method, texts)
         memory = self.subject.memory
         new = [text for text in dict.fromkeys(texts) if (method, text) not in memory]
         if new:
-            answer = self.call(method, getattr(self.object, method), list(new))
-            if not hasattr(answer, "__len__") or len(answer) != len(new):
-                raise ClaimViolation(f"{method} returned {short(answer)}", f"one entry for each of {len(new)} texts")
-            memory.update({(method, text): entry for text, entry in zip(new, answer, strict=True)})
+            memory.update({(method, text): entry for text, entry in zip(new, self._answers(method, new), strict=True)})
         else:
             self.calls += 1
         return [memory[method, text] for text in texts]
+
+    def _answers(self, method: str, texts: list[str]) -> list[Any]:
+        answer = self.call(method, getattr(self.object, method), list(texts))
+        if not hasattr(answer, "__len__") or len(answer) != len(texts):
+            raise ClaimViolation(f"{method} returned {short(answer)}", f"one entry for each of {len(texts)} texts")
+        return list(answer)
 
 
 class Embedder(Handle):

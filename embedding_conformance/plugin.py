@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "claim(id, ...): the claims, three at most, that a test of the suites judges")
     config.addinivalue_line("markers", "conformance_not_applicable(reason): set by the plugin")
+    config.addinivalue_line("markers", "xdist_group(name): the tests of one faulty subject go to one worker")
     if config.getoption("conformance_events"):
         _run(config)
 
@@ -117,6 +118,14 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     if RUN in item.config.stash:
         release(item.config.stash[RUN], item, nextitem)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    from .collection import RUN
+
+    # A worker of pytest-xdist tells the process that writes the events what does not apply.
+    if RUN in session.config.stash and hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["conformance_not_applicable"] = session.config.stash[RUN].inapplicable()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

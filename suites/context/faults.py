@@ -57,7 +57,7 @@ def untrained(encoder):
     return type(encoder).__mro__[1](model, encoder.tokenizer, 256)
 
 
-@fault("encoder", ["BANK-04"])
+@fault("encoder", ["BASE-02", "BASE-03"])
 def states_of_the_last_token(encoder):
     """Every position has the state of the last one, so that the word's own state is lost."""
     return altered(encoder, hidden_states=lambda texts: [np.repeat(rows[:1] * 0 + rows[-1:], len(rows), axis=0)

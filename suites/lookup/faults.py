@@ -354,7 +354,8 @@ def one_hot_product(layer):
     """A product with one-hot vectors instead of a lookup; sound on finite tables."""
     def lookup(ids):
         layer.lookup(ids)  # what is refused stays refused
-        return np.eye(len(layer.table()), dtype=layer.table().dtype)[ids] @ layer.table()
+        with np.errstate(invalid="ignore"):  # zero times infinity, on tables for which it is not sound
+            return np.eye(len(layer.table()), dtype=layer.table().dtype)[ids] @ layer.table()
     return altered(layer, lookup=lookup)
 
 

@@ -66,6 +66,7 @@ def test_the_named_table_is_the_one_in_use(module, encoder, evidence):
         with torch.inference_mode():
             return model(input_ids=torch.from_numpy(ids)[None]).last_hidden_state[0].numpy()
 
+    evidence.equal(chosen < len(model.get_input_embeddings().weight), True)
     before = [states(own), states(other)]
     with torch.no_grad():
         model.get_input_embeddings().weight[chosen] = 0

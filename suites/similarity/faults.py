@@ -8,7 +8,8 @@ ALL_CELLS = ["SIMM-01", "SIMM-03", "SIMM-04", "SIMM-05", "SIMM-06", "SIMM-07", "
 
 
 def unit(x, axis=1):
-    return x / np.linalg.norm(x, axis=axis, keepdims=True)
+    norms = np.linalg.norm(x, axis=axis, keepdims=True)
+    return x / np.where(norms == 0, 1, norms)
 
 
 @fault("similarity", ALL_CELLS)

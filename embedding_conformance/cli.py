@@ -1,0 +1,240 @@
+"""The command ``embedding-conformance``. Heavy modules are imported by the command that needs them."""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import __version__, home, in_checkout
+from .claims import DOCUMENT_SOURCE, Claim, check_traced, load, suites, test_places
+from .errors import Exit, Refusal, UsageError, nearest
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+EXAMPLES = """\b
+Examples:
+  embedding-conformance check                                  the reference stack, offline
+  embedding-conformance check python:mine.py:Layer             your own code
+  embedding-conformance check fault:lookup/row-minus-one       what a failure looks like
+  embedding-conformance claims order                           which claims speak of order
+
+Exit: 0 verified, 1 refuted, 2 interrupted, 3 internal, 4 usage, 5 nothing checked, 7 no verdict."""
+
+SUBJECTS = """\b
+Subjects:
+  python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
+  torch  bundled  formulas                   the reference stack
+  fault:CHAPTER/NAME                         a deliberately broken subject"""
+
+
+class Group(click.Group):
+    """Turns every refusal into one line on standard error and its exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Refusal as refusal:
+            click.echo(f"embedding-conformance: {refusal}", err=True)
+            ctx.exit(int(refusal.exit))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            raise UsageError(f'there is no command "{args[0]}"{nearest(args[0], self.commands)}; '
+                             f"there are {', '.join(self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Group, context_settings=SETTINGS, epilog=EXAMPLES, subcommand_metavar="COMMAND ...", options_metavar="")
+@click.version_option(__version__, "--version", message="embedding-conformance %(version)s")
+def cli() -> None:
+    """Judge embeddings against an executable specification."""
+
+
+@cli.command(epilog=SUBJECTS, options_metavar="[OPTIONS]")
+@click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
+@click.option("-k", "keyword", default="", metavar="EXPR", help="Only claims whose id, chapter or words match, as in pytest.")
+@click.option("--facet", "facets", multiple=True, metavar="NAME", help="Only this facet; an error if no subject has it.")
+@click.option("--declare", multiple=True, metavar="KEY=VALUE",
+              help="What the subject promises: normalized, trained, out_of_range_below, ...")
+@click.option("--documents", type=click.Path(path_type=Path), metavar="DIR",
+              help="The three documents: check that the cited passages are unchanged, and show them.")
+@click.option("--report", type=click.Path(path_type=Path), metavar="DIR",
+              help="Where to write [default: reports/ in a checkout, else embedding-conformance-report/].")
+@click.option("--seed", default="0", metavar="N", help="Repeat the generated inputs of another run, or 'random' for new ones.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=300.0, metavar="SECONDS", show_default=True,
+              help="Give up on a test that does not finish.")
+@click.option("--unverified", metavar="IDS",
+              help="For this project's own gate: every claim must be verified on some subject, but these (or 'none').")
+@click.option("-n", "workers", type=click.IntRange(min=0), default=0, metavar="N", help="As in pytest-xdist: N processes.")
+@click.option("-x", "first_failure", is_flag=True, help="Stop at the first failure.")
+@click.option("-q", "quiet", is_flag=True, help="Only failures and the last line.")
+@click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
+def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
+          documents: Path | None, report: Path | None, seed: str, timeout: float, unverified: str | None, workers: int,
+          first_failure: bool, quiet: bool, verbose: bool) -> None:
+    """Judge each SUBJECT on all claims that apply to it. Without one: torch, bundled, formulas."""
+    from . import documents as passages
+    from . import proof
+    from .report.evidence_file import Context, assemble
+    from .report.terminal import Terminal, no_verdict
+    from .run import Plan, execute
+
+    folder = report or report_folder()
+    catalogue = load()
+    check_traced(catalogue)
+    context = Context(
+        catalogue, passages.read(catalogue, documents), proof.read_records(catalogue),
+        command=["embedding-conformance", *sys.argv[1:]],
+        selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
+        unverified=None if unverified is None else [word for word in re.split(r"[\s,]+", unverified) if word not in ("", "none")])
+    plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), keyword=keyword, seed=_seed(seed),
+                workers=workers, first_failure=first_failure, timeout=timeout)
+    terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
+    _writable(folder)
+    outcome = execute(plan, folder / "events.jsonl", terminal)
+    evidence = assemble(context, outcome)
+    _write(evidence, folder)
+    if outcome.refused:
+        no_verdict(outcome.refused[1], evidence)
+    else:
+        terminal.finish(evidence, outcome, folder / "index.html")
+    sys.exit(evidence["verdict"]["exit"])
+
+
+@cli.command(name="claims", options_metavar="")
+@click.argument("what", required=False, metavar="[ID | WORD | DOCUMENT:LINE]")
+def claims_command(what: str | None) -> None:
+    """List the claims, or explain one: statement in English and Chinese, source, tests, faults, how to try it."""
+    catalogue = load()
+    if what is None:
+        for chapter in catalogue.chapters():
+            _list([claim for claim in catalogue if claim.chapter == chapter])
+        click.echo(f"\n{len(catalogue)} claims. One in full: embedding-conformance claims {next(iter(catalogue)).id}")
+        return
+    if claim := catalogue.resolve(what.upper()):
+        _explain(claim)
+        return
+    if place := DOCUMENT_SOURCE.fullmatch(what):
+        first, last = int(place["first"]), int(place["last"] or place["first"])
+        found = [claim for claim in catalogue
+                 if any(claim in catalogue.citing(place["document"], line) for line in range(first, last + 1))]
+    else:
+        found = [claim for claim in catalogue if what.lower() in claim.words()]
+    if not found:
+        ids = [claim.id for claim in catalogue]
+        raise UsageError(f'no claim speaks of "{what}"{nearest(what.upper(), ids)}')
+    _list(found)
+
+
+@cli.command(options_metavar="[OPTIONS]")
+@click.option("-k", "keyword", default="", metavar="EXPR", help="Only claims whose id, chapter or words match, as in pytest.")
+@click.option("--write", is_flag=True, help="Renew the committed record of the proof, fixtures/proof/.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=300.0, metavar="SECONDS", show_default=True,
+              help="Give up on a test that does not finish.")
+@click.option("-n", "workers", type=click.IntRange(min=0), default=0, metavar="N", help="As in pytest-xdist: N processes.")
+@click.option("-q", "quiet", is_flag=True, help="Only what is wrong and the last line.")
+def prove(keyword: str, write: bool, timeout: float, workers: int, quiet: bool) -> None:
+    """Show that every check fails on a broken subject, and passes on the sound variants (if you change the suites)."""
+    from .proving import run_proof
+    from .run import Plan
+
+    if keyword and write:
+        raise UsageError("--write keeps the record of a whole proof; leave out -k")
+    plan = Plan(keyword=keyword, workers=workers, timeout=timeout, prove=True)
+    sys.exit(run_proof(plan, write=write, quiet=quiet))
+
+
+def report_folder() -> Path:
+    """`reports/` in the checkout that this runs from and in, else a folder of its own in the working folder."""
+    here = Path.cwd().resolve()
+    inside = in_checkout() and (here == home() or home() in here.parents)
+    return home() / "reports" if inside else here / "embedding-conformance-report"
+
+
+def _seed(text: str) -> int:
+    if text == "random":
+        return random.SystemRandom().randrange(1, 10_000)
+    if not text.isdigit():
+        raise UsageError(f"--seed {text}: write a whole number, or random")
+    return int(text)
+
+
+def _writable(folder: Path) -> None:
+    """Fail before a long run, not after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "events.jsonl").touch()
+    except OSError as error:
+        raise UsageError(f"--report {folder}: cannot write there: {error.strerror}") from error
+
+
+def _write(evidence: dict[str, Any], folder: Path) -> None:
+    from . import report
+
+    try:
+        report.write(evidence, folder)
+    except OSError as error:
+        click.echo(f"embedding-conformance: the report could not be written to {folder}: {error.strerror}; "
+                   "the results are in events.jsonl, if that is whole", err=True)
+        sys.exit(Exit.INTERNAL)
+
+
+def _list(claims: list[Claim]) -> None:
+    for claim in claims:
+        mark = {"informative": " (informative)"}.get(claim.level, "")
+        click.echo(f"{claim.id:<10} {claim.chapter:<14} {claim.says.en}{mark}")
+
+
+def _explain(claim: Claim) -> None:
+    """One claim in full; everything comes from files, no suite is imported."""
+    import json
+
+    from .proof import record_path
+
+    click.echo(f"{claim.id:<10} {claim.says.en}\n{'':<10} {claim.says.zh}")
+    rows = [("said in", f"{', '.join(claim.source)}   (--documents DIR shows the words)")]
+    rows += [("holds for", claim.domain)] if claim.domain else []
+    rows += [("note", claim.note)] if claim.note else []
+    rows += [("why not", claim.why)] if claim.why else []
+    if claim.needs:
+        promised = [f"declared {key}={str(value).lower() if isinstance(value, bool) else value}"
+                    for key, value in claim.requires.items()]
+        rows.append(("needs", ", ".join([*claim.needs, *promised])))
+    rows += [("rests on", ", ".join(claim.after))] if claim.after else []
+    rows += [("judged by", ", ".join(claim.proxy))] if claim.proxy else []
+    for place in test_places():
+        if claim.id in place.claims:
+            where = f"suites/{place.path.relative_to(suites()).as_posix()}:{place.line}"
+            rows.append(("checked", f"{where}   {place.says}"))
+    path = record_path(claim.chapter)
+    record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"claims": {}}
+    caught = record["claims"].get(claim.id, {}).get("caught", [])
+    rows += [("catches", ", ".join(caught))] if caught else []
+    tried = claim.proxy[0] if claim.proxy else claim.id
+    if claim.level != "informative":
+        rows.append(("try", f"embedding-conformance check -k {tried}"))
+    if caught:
+        rows.append(("", f"embedding-conformance check fault:{caught[0]} -k {tried}"))
+    for label, text in rows:
+        click.echo(click.wrap_text(text, 100, f"{label:<10} ", " " * 11) if label in ("note", "catches") else
+                   f"{label:<10} {text}")
+
+
+def main() -> None:
+    """The entry point; click's own usage errors exit with 4, as ours do."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        sys.exit(Exit.INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(Exit.USAGE)
+
+

@@ -1,0 +1,89 @@
+"""The command ``prove``: run every check against every fault and sound variant of its facet, and keep the record."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import proof
+from .claims import check_traced, load
+from .errors import Exit
+from .run import Outcome, Plan, execute
+
+
+def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
+    """Run the proof, say what it showed, and compare it with the committed record (or write that)."""
+    catalogue = load()
+    check_traced(catalogue)
+    known = proof.specimens()
+    with tempfile.TemporaryDirectory(prefix="embedding-conformance-") as folder:
+        outcome = execute(plan, Path(folder) / "events.jsonl", _Progress(quiet))
+    if outcome.refused:
+        click.echo(f"embedding-conformance: {outcome.refused[1]}", err=True)
+        return outcome.refused[0]
+    judged = {claim_id for claims, _ in outcome.collected.values() for claim_id in claims}
+    selected = judged if plan.keyword else {claim.id for claim in catalogue if not claim.proxy}
+    assessment = proof.assess(catalogue, known, outcome.results.values(), selected)
+    problems = assessment.problems + [f"lost: {node_id}: {why}" for node_id, why in outcome.lost.items()]
+    if outcome.broke:
+        problems.append(f"the harness broke: {outcome.broke}")
+    if not plan.keyword and not outcome.interrupted:
+        if write and not problems:
+            _write(assessment.records)
+        elif not write:
+            problems += _compare(assessment.records, catalogue.chapters())
+    if not quiet:
+        _chapters(assessment)
+    for problem in problems:
+        click.echo(f"{click.style('WRONG', 'red', bold=True)}  {problem}")
+    word = "interrupted" if outcome.interrupted else "wrong" if problems else "proven"
+    click.echo(f"{'' if quiet else chr(10)}verdict={word} claims={len(assessment.proven)} faults={assessment.faults} "
+               f"sound={assessment.sound} runs={len(outcome.results)} problems={len(problems)} "
+               f"seconds={outcome.seconds:.1f}")
+    if outcome.interrupted:
+        return Exit.INTERRUPTED
+    return Exit.REFUTED if problems else Exit.VERIFIED
+
+
+class _Progress:
+    """A line on the terminal that says how far the proof is."""
+
+    def __init__(self, quiet: bool):
+        self.live = sys.stdout.isatty() and not quiet
+
+    def __call__(self, outcome: Outcome, event: dict[str, Any]) -> None:
+        if self.live and event["event"] == "result" and len(outcome.results) % 20 == 0:
+            click.echo(f"\r\x1b[K  {len(outcome.results)}/{len(outcome.collected)}  {event['subject'][:70]}", nl=False)
+        elif self.live and event["event"] == "finished":
+            click.echo("\r\x1b[K", nl=False)
+
+
+def _chapters(assessment: proof.Assessment) -> None:
+    for chapter, record in assessment.records.items():
+        faults = [one for one in record["specimens"].values() if not one["sound"]]
+        caught = sum(bool(one["caught_by"]) for one in faults)
+        proven = sum(claim["proven"] for claim in record["claims"].values())
+        click.echo(f"  {chapter:<16} {proven:>3} of {len(record['claims'])} claims proven    {caught:>3} of {len(faults)} "
+                   f"faults caught    {len(record['specimens']) - len(faults):>2} sound variants")
+    click.echo("")
+    for record in assessment.records.values():
+        for claim_id, claim in record["claims"].items():
+            click.echo(f"  {claim_id:<10} catches {', '.join(claim['caught']) or 'nothing'}")
+
+
+def _compare(records: dict[str, dict[str, Any]], chapters: list[str]) -> list[str]:
+    committed = proof.read_records(load())
+    found = [line for chapter in chapters
+             for line in proof.differences(committed.get(chapter), records[chapter], chapter)]
+    return [f"the record differs: {line}; embedding-conformance prove --write renews it" for line in found]
+
+
+def _write(records: dict[str, dict[str, Any]]) -> None:
+    for chapter, record in records.items():
+        path = proof.record_path(chapter)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(proof.dump(record), encoding="utf-8")

@@ -1,0 +1,47 @@
+"""From the outcome of a run to evidence, and from evidence to everything that is read.
+
+`evidence.json` is the only truth: the page, JUnit, the summary, the terminal's last lines and the exit code are functions of
+it, so that they cannot contradict each other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import html, junit, summary
+
+#: file name -> function from evidence to text
+FILES = {"index.html": html.render, "junit.xml": junit.render, "summary.md": summary.render}
+
+
+def write(evidence: dict[str, Any], folder: Path) -> None:
+    """Write the evidence and every report made from it; each file appears whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists() and not (folder / "README.md").exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    atomically(folder / "evidence.json", json.dumps(evidence, ensure_ascii=False, indent=1) + "\n")
+    for name, render in FILES.items():
+        atomically(folder / name, render(evidence))
+    if target := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(target).open("a", encoding="utf-8") as file:
+            file.write(summary.render(evidence))
+
+
+def atomically(path: Path, text: str) -> None:
+    """Write beside the target first, then move, so that an interrupted run leaves no half file."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

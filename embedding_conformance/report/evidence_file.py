@@ -1,0 +1,182 @@
+"""The content of ``evidence.json``, assembled from the outcome of a run. Schema ``evidence/1``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import __version__, proof, verdict
+from ..claims import Catalogue, Claim, test_places
+from ..documents import Documents
+from ..errors import Exit
+from ..run import Outcome
+
+SCHEMA = "evidence/1"
+
+
+@dataclass
+class Context:
+    """What is known besides the outcome: the catalogue, the documents, the proof records and how the run was asked for."""
+
+    catalogue: Catalogue
+    documents: Documents
+    records: dict[str, dict[str, Any]]
+    command: list[str]
+    #: the options that choose among the claims; empty for a full run
+    selection: list[str] = field(default_factory=list)
+    #: for this project's own gate: every claim but these must be verified on some subject; None asks for nothing
+    unverified: Collection[str] | None = None
+
+    def proven(self) -> frozenset[str]:
+        """The claims that a committed proof shows to catch a fault."""
+        return frozenset(claim_id for record in self.records.values()
+                         for claim_id, one in record["claims"].items() if one["proven"])
+
+    def outdated(self) -> list[str]:
+        """Chapters whose files changed after their proof, or that have none."""
+        return [chapter for chapter in self.catalogue.chapters()
+                if self.records.get(chapter, {}).get("digest") != proof.digest(chapter)]
+
+
+def judge(context: Context, outcome: Outcome) -> verdict.Judgement:
+    """The verdicts of everything that was reported or lost so far."""
+    lost = {node_id: (*outcome.collected.get(node_id, ([], "")), why) for node_id, why in outcome.lost.items()}
+    facts = verdict.Facts(not_applicable=outcome.not_applicable, lost=lost, proven=context.proven(),
+                          stale_sources=frozenset(context.documents.stale()))
+    return verdict.judge(context.catalogue, outcome.results.values(), facts)
+
+
+def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
+    """Everything that the reports show. The last entry is the footer: without it the evidence is no evidence."""
+    judgement = judge(context, outcome)
+    selected = _selected(context, judgement)
+    counts = judgement.counts(selected)
+    reasons = _reasons(context, outcome, judgement)
+    code = _exit(context, outcome, judgement, selected, reasons)
+    return {
+        "schema": SCHEMA,
+        "harness": __version__,
+        "catalogue": {"version": context.catalogue.version, "claims": len(context.catalogue)},
+        "command": context.command,
+        "seed": outcome.opened.get("seed", 0),
+        "selection": {"by": context.selection, "claims": len(selected), "of": len(context.catalogue)},
+        "environment": outcome.opened.get("environment", {}),
+        "subjects": outcome.opened.get("subjects", []),
+        "documents": {"given": context.documents.given, "names": context.documents.names,
+                      "passages": context.documents.state},
+        "proof": {"outdated": context.outdated(),
+                  "faults": sum(not one["sound"] for one in _specimens(context).values()),
+                  "sound": sum(one["sound"] for one in _specimens(context).values())},
+        "specimens": _specimens(context),
+        "claims": [_claim(claim, context, judgement) for claim in context.catalogue if claim.id in judgement.overall],
+        "results": [_finite(outcome.results[node_id]) for node_id in sorted(outcome.results)],
+        "reconciliation": {"collected": len(outcome.collected), "reported": len(outcome.results),
+                           "lost": [{"nodeid": node_id, "why": why} for node_id, why in sorted(outcome.lost.items())],
+                           "not_run": sorted(set(outcome.not_run))},
+        "verdict": {"word": _word(code), "exit": int(code), "counts": counts, "reasons": reasons},
+        "footer": {"complete": not (outcome.interrupted or outcome.broke or outcome.refused or outcome.not_run),
+                   "seconds": round(outcome.seconds, 2)},
+    }
+
+
+def _selected(context: Context, judgement: verdict.Judgement) -> list[str]:
+    """The claims that decide: with a selection those that it touched, without one all that were judged."""
+    touched = [claim.id for claim in context.catalogue if claim.id in judgement.overall]
+    if not context.selection:
+        return touched
+    return [claim_id for claim_id in touched if judgement.overall[claim_id].word != "informative"]
+
+
+def _reasons(context: Context, outcome: Outcome, judgement: verdict.Judgement) -> list[str]:
+    """Why the run has no verdict or is not complete, in sentences."""
+    reasons = []
+    if outcome.refused:
+        reasons.append(outcome.refused[1])
+    if outcome.interrupted:
+        reasons.append("interrupted: what was finished is reported")
+    if outcome.broke:
+        reasons.append(f"the harness broke: {outcome.broke}")
+    if outcome.lost:
+        reasons.append(f"{len(outcome.lost)} of {len(outcome.collected)} tests were lost")
+    if outcome.not_run:
+        reasons.append(f"stopped at the first failure: {len(outcome.not_run)} tests were not run")
+    if context.unverified is not None:
+        verified = {claim.id for claim in context.catalogue
+                    if any(one.word == "verified" for one in judgement.by_subject.get(claim.id, {}).values())
+                    or claim.level == "informative"}
+        missing = [claim.id for claim in context.catalogue if claim.id not in verified | set(context.unverified)]
+        needless = [claim_id for claim_id in context.unverified if claim_id in verified or claim_id not in context.catalogue]
+        if missing:
+            reasons.append(f"not verified on any subject, and not listed as such: {', '.join(missing)}")
+        if needless:
+            reasons.append(f"listed as unverified without need: {', '.join(needless)}")
+    return reasons
+
+
+def _exit(context: Context, outcome: Outcome, judgement: verdict.Judgement, selected: list[str],
+          reasons: list[str]) -> Exit:
+    if outcome.refused:
+        return outcome.refused[0]
+    codes = [verdict.exit_code(judgement, selected, len(outcome.lost))]
+    if outcome.broke:
+        codes.append(Exit.INTERNAL)
+    if outcome.interrupted:
+        codes.append(Exit.INTERRUPTED)
+    if any("verified on any subject" in reason or "without need" in reason for reason in reasons):
+        codes.append(Exit.REFUTED)
+    return Exit.worst(codes)
+
+
+def _word(code: Exit) -> str:
+    return {Exit.VERIFIED: "verified", Exit.REFUTED: "refuted", Exit.INTERRUPTED: "interrupted", Exit.INTERNAL: "broken",
+            Exit.USAGE: "unusable", Exit.NOTHING_CHECKED: "nothing-checked", Exit.NO_VERDICT: "inconclusive"}[code]
+
+
+def _specimens(context: Context) -> dict[str, Any]:
+    return {name: one for record in context.records.values() for name, one in sorted(record["specimens"].items())}
+
+
+def _claim(claim: Claim, context: Context, judgement: verdict.Judgement) -> dict[str, Any]:
+    record = context.records.get(claim.chapter, {}).get("claims", {}).get(claim.id, {})
+    overall = judgement.overall[claim.id]
+    return {
+        "id": claim.id, "chapter": claim.chapter, "says": claim.says.model_dump(), "level": claim.level, "why": claim.why,
+        "kind": claim.kind, "bound": claim.bound, "domain": claim.domain, "note": claim.note, "needs": claim.needs,
+        "requires": claim.requires, "after": claim.after, "proxy": claim.proxy,
+        "source": [{"cite": source, "state": context.documents.state.get(source, "not checked"),
+                    "quote": context.documents.quote(source)} for source in claim.source],
+        "tests": [{"place": f"suites/{place.path.parent.name}/{place.path.name}:{place.line}", "name": place.name,
+                   "says": place.says} for place in test_places() if claim.id in place.claims],
+        "caught": record.get("caught", []), "passed_by": record.get("passed_by", []),
+        "verdict": overall.word, "reason": overall.reason,
+        "subjects": {subject: {"verdict": one.word, "reason": one.reason}
+                     for subject, one in judgement.by_subject[claim.id].items()},
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinities; they are written as words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return value
+
+
+def last_line(evidence: dict[str, Any]) -> str:
+    """The one line to look for: always there, always last, the same order of keys."""
+    counts, reconciliation = evidence["verdict"]["counts"], evidence["reconciliation"]
+    shown = {"verdict": evidence["verdict"]["word"], "claims": sum(counts.values())}
+    shown |= {word.replace(" ", "_"): counts[word] for word in ("verified", "refuted", "error")}
+    for word in ("blocked", "stale", "unproven", "deviation"):
+        if counts[word]:
+            shown[word] = counts[word]
+    shown |= {"not_applicable": counts["not applicable"], "informative": counts["informative"],
+              "lost": len(reconciliation["lost"])}
+    if evidence["selection"]["by"]:
+        shown["selected"] = f"{evidence['selection']['claims']}/{evidence['selection']['of']}"
+    return " ".join(f"{key}={value}" for key, value in {**shown, "seconds": evidence["footer"]["seconds"]}.items())

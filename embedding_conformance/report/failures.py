@@ -1,0 +1,79 @@
+"""What failed, claim by claim: the same lines in the terminal, in the summary and on the page."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from ..verdict import FAILING
+
+
+@dataclass
+class Failure:
+    """One claim that failed on one subject, with the lines that explain it."""
+
+    claim: str
+    says: str
+    subject: str
+    verdict: str
+    #: label -> lines
+    lines: dict[str, list[str]]
+
+
+def failures(evidence: dict[str, Any]) -> list[Failure]:
+    """Every failed claim and subject; refuted ones first, those that only rest on others last."""
+    results: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for result in evidence["results"]:
+        for claim_id in result["claims"]:
+            results.setdefault((claim_id, result["subject"]), []).append(result)
+    found = []
+    for claim in evidence["claims"]:
+        for subject, own in claim["subjects"].items():
+            if own["verdict"] in FAILING and not claim["proxy"]:
+                lines = _lines(evidence, claim, subject, own, results.get((claim["id"], subject), []))
+                found.append(Failure(claim["id"], claim["says"]["en"], subject, own["verdict"], lines))
+    order = ["refuted", "error", "stale", "unproven", "blocked"]
+    return sorted(found, key=lambda failure: order.index(failure.verdict))
+
+
+def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: dict[str, str],
+           results: list[dict[str, Any]]) -> dict[str, list[str]]:
+    failed = [result for result in results if result["outcome"] == "violated"]
+    lines: dict[str, list[str]] = {}
+    if failed and own["verdict"] in ("refuted", "blocked"):
+        first = failed[0]
+        share = f" ({len(failed)} of {len(results)} checks fail)" if len(results) > 1 else ""
+        lines["measured"] = [first["message"] + share]
+        lines["bound"] = [first["bound"]]
+        if first["worst"]:
+            lines["worst"] = first["worst"]
+    if own["verdict"] != "refuted":
+        lines["because"] = [own["reason"]]
+    lines["repeat"] = [repeat(evidence, claim["id"], subject)]
+    return lines
+
+
+def repeat(evidence: dict[str, Any], claim_id: str, subject: str) -> str:
+    """The command that judges one claim on one subject again, with the same inputs and declarations."""
+    declared = next((one["declares"] for one in evidence["subjects"] if one["name"] == subject), {})
+    options = [option for key, (value, origin) in declared.items() if origin == "--declare"
+               for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
+    return shlex.join(["embedding-conformance", "check", subject, *options, "--seed", str(evidence["seed"]), "-k", claim_id])
+
+
+def closest(evidence: dict[str, Any]) -> str:
+    """The passed check that came nearest to its bound."""
+    best, least = "", float("inf")
+    for result in evidence["results"]:
+        one = result.get("closest")
+        if result["outcome"] != "passed" or not one or not one["measured"] or not one["bound"]:
+            continue
+        wants_more = one["kind"] in ("greater", "differs")
+        slack = one["measured"] / one["bound"] if wants_more else one["bound"] / one["measured"]
+        if slack < least:
+            least = slack
+            what = ("difference", "at least") if wants_more else ("error", "bound")
+            best = (f"{'+'.join(result['claims'])} on {result['subject']}: {what[0]} {one['measured']:.2g}, "
+                    f"{what[1]} {one['bound']:.2g}")
+    return best

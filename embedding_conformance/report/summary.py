@@ -1,0 +1,63 @@
+"""The summary in Markdown: a job's summary page, and a comment on a pull request as it stands."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .evidence_file import last_line
+from .failures import failures, repeat
+
+MARKER = "<!-- embedding-conformance -->"
+MOST_FAILURES = 12
+MOST_CHARACTERS = 60_000
+
+
+def render(evidence: dict[str, Any]) -> str:
+    """At most 25 lines before the first fold, at most 60,000 characters in all."""
+    counts = evidence["verdict"]["counts"]
+    failed = failures(evidence)
+    lines = [MARKER, f"### {headline(evidence)}", ""]
+    if failed:
+        lines += ["| | claim | measured | bound |", "| --- | --- | --- | --- |"]
+        for failure in failed[:MOST_FAILURES]:
+            measured = failure.lines.get("measured") or failure.lines.get("because") or [""]
+            bound = failure.lines.get("bound", [""])
+            lines.append(f"| **{failure.verdict}** | {failure.claim} {cell(failure.says)} | {cell(measured[0])} | "
+                         f"{cell(bound[0])} |")
+        if len(failed) > MOST_FAILURES:
+            lines.append(f"| | and {len(failed) - MOST_FAILURES} more | | |")
+        lines.append("")
+    lines += [f"- {cell(reason)}" for reason in evidence["verdict"]["reasons"][:3]]
+    numbers = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    lines += [f"{numbers or 'No claim was judged'}.", ""]
+    if failed:
+        lines += [f"Repeat: `{repeat(evidence, failed[0].claim, failed[0].subject)}`", ""]
+    lines += ["<details><summary>All claims that apply</summary>", "", "| claim | verdict | says |", "| --- | --- | --- |"]
+    lines += [f"| {claim['id']} | {claim['verdict']} | {cell(claim['says']['en'])} |" for claim in evidence["claims"]]
+    lines += ["", "</details>", "", f"`{last_line(evidence)}`", ""]
+    text = "\n".join(lines)
+    if len(text) > MOST_CHARACTERS:
+        cut = text[:MOST_CHARACTERS - 200].rpartition("\n")[0]
+        text = f"{cut}\n\n</details>\n\nThe list is cut; index.html has all.\n"
+    return text
+
+
+def headline(evidence: dict[str, Any]) -> str:
+    """The verdict in one sentence."""
+    counts, names = evidence["verdict"]["counts"], [one["name"] for one in evidence["subjects"]]
+    who = ", ".join(f"`{name}`" for name in names) or "nothing"
+    failed = sum(counts[word] for word in ("error", "refuted", "blocked", "stale", "unproven"))
+    total = sum(counts.values())
+    word = evidence["verdict"]["word"]
+    if word == "verified":
+        return f"Verified: {who}, {counts['verified']} of {total} claims"
+    if word == "refuted" and failed:
+        return f"Refuted: {failed} of {total} claims on {who} failed"
+    return f"{word.capitalize()}: {'; '.join(evidence['verdict']['reasons']) or who}"
+
+
+def cell(text: str) -> str:
+    """Text that cannot leave its cell, nor become markup or a mention."""
+    text = re.sub(r"\s+", " ", text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("@", "@\u200b")
+    return text if len(text) <= 200 else f"{text[:197]}..."
