@@ -32,7 +32,7 @@ class Comparison:
 
     def slack(self) -> float:
         """How many times the measured value fits into the bound; infinite when nothing was measured."""
-        if self.measured is None or self.bound is None or self.measured == 0:
+        if self.measured is None or self.bound is None or self.measured <= 0:
             return math.inf
         if self.kind in ("greater", "differs"):
             return self.measured / self.bound if self.bound else math.inf
@@ -69,10 +69,11 @@ class Evidence:
         """How many single values were compared so far."""
         return sum(comparison.compared for comparison in self.comparisons)
 
-    def equal(self, actual: Any, expected: Any, *, finite: bool = True) -> None:
+    def equal(self, actual: Any, expected: Any, *, given: np.ndarray | None = None, finite: bool = True) -> None:
         """`actual` has the dtype, the shape and every bit of `expected`. With ``finite=False`` NaN and infinities may occur.
 
-        Lists of text and single values are compared as they are.
+        `given` is the input that leads to each row, such as the ids of a lookup, for the message. Lists of text and single
+        values are compared as they are.
         """
         if not isinstance(actual, np.ndarray) and not isinstance(expected, np.ndarray):
             self._same(actual, expected)
@@ -89,6 +90,8 @@ class Evidence:
         if unequal.any():
             place = first(unequal)
             comparison.where, comparison.expected, comparison.actual = where(place), row(expected, place), row(actual, place)
+            if given is not None:
+                comparison.where += f", given {given[place[:given.ndim]]}"
             self.comparisons.append(comparison)
             raise ClaimViolation(f"{int(unequal.sum())} of {actual.size} numbers differ", "equal bit for bit",
                                  worst(comparison))

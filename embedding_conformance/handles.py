@@ -78,6 +78,7 @@ class Layer(Handle):
     def __init__(self, subject: Subject, made: Any = None, *, finite: bool = True):
         super().__init__(subject)
         self._made = made
+        self._given = made is not None
         self._finite = finite
         self._table: np.ndarray | None = None
         self._relatives: list[Layer] = []
@@ -140,9 +141,75 @@ class Layer(Handle):
     def total_calls(self) -> int:
         return self.calls + sum(relative.total_calls() for relative in self._relatives)
 
+    @property
+    def padding_id(self) -> int | None:
+        """The id whose row is padding, as the layer itself says."""
+        value = getattr(self.object, "padding_id", None)
+        return None if value is None else int(value)
+
+    def gradient(self, ids: np.ndarray, output_gradient: np.ndarray) -> np.ndarray:
+        """[V, d]: the gradient of the table when the output [*ids.shape, d] has the given gradient."""
+        answer = self.call("gradient", self.object.gradient, ids.copy(), output_gradient.copy())
+        return self.array("gradient", answer, self.shape, finite=self._finite)
+
+    def step(self, ids: np.ndarray, output_gradient: np.ndarray, learning_rate: float) -> np.ndarray:
+        """[V, d]: the table after one step of gradient descent. Only on a layer that the test made `with_table`."""
+        if self._made is None or not self._given:
+            raise HarnessFault("a step changes the layer: take it on one that was made with_table")
+        self.call("step", self.object.step, ids.copy(), output_gradient.copy(), learning_rate)
+        return self.table().copy()
+
     def fingerprint(self) -> int:
         """A checksum of the table of a subject that tests share: it must be the same after a test as before."""
         return zlib.adler32(np.ascontiguousarray(self.array("table", self.object.table())).view(np.uint8).data)
+
+
+class LayerMaker(Handle):
+    """Makes fresh layers, for claims about how a table begins."""
+
+    facet = "layer_maker"
+
+    def make_layer(self, rows: int, width: int, *, padding_id: int | None = None, seed: int = 0,
+                   dtype: str = "float32") -> Layer:
+        """A new layer with a table of this size, filled by its own initialisation from this seed."""
+        made = self.call("make_layer", self.object.make_layer, rows, width, padding_id, seed, dtype)
+        return Layer(self.subject, made)
+
+
+class TrainingStep(Handle):
+    """Steps of gradient descent on the mean squared error of looked-up rows: the documents' audit step."""
+
+    facet = "training_step"
+
+    def mse_step(self, table: np.ndarray, ids: np.ndarray, target: float | np.ndarray, *, learning_rate: float,
+                 padding_id: int | None = None, steps: int = 1) -> dict[str, np.ndarray]:
+        """The parts of the step by name: loss [], output [*ids.shape, d], output_gradient (the same), table_gradient [V, d],
+        table_after [V, d], loss_after []. With several steps, gradients and output are those of the last one.
+        """
+        answer = self.call("mse_step", self.object.mse_step, table.copy(), ids.copy(), target, learning_rate, padding_id,
+                           steps)
+        shapes = {"loss": (), "output": (*ids.shape, table.shape[1]), "output_gradient": (*ids.shape, table.shape[1]),
+                  "table_gradient": table.shape, "table_after": table.shape, "loss_after": ()}
+        if not isinstance(answer, (tuple, list)) or len(answer) != len(shapes):
+            raise ClaimViolation(f"mse_step returned {short(answer)}", f"a tuple of {', '.join(shapes)}")
+        return {name: self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True)}
+
+
+class Trainer(Handle):
+    """Trains tables on pairs of ids, for claims about what training does to vectors."""
+
+    facet = "trainer"
+
+    def train(self, pairs: np.ndarray, rows: int, width: int, seeds: list[int], *, train_table: bool,
+              steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pairs [P, 2] of (id, label) -> tables before and after [S, rows, width] and losses [S, steps], a row a seed."""
+        answer = self.call("train", self.object.train, pairs.copy(), rows, width, list(seeds), train_table, steps)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ClaimViolation(f"train returned {short(answer)}", "a tuple of before, after, losses")
+        before, after, losses = answer
+        count = len(seeds)
+        return (self.array("before", before, (count, rows, width)), self.array("after", after, (count, rows, width)),
+                self.array("losses", losses, (count, steps)))
 
 
 class Module(Handle):
@@ -181,6 +248,14 @@ class Encoder(Handle):
         """The looked-up rows of each text, [L, d] each."""
         return [self.array("input_embeddings", rows, (None, None)) for rows in self._ask("input_embeddings", texts, fresh)]
 
+    def input_vectors(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
+        """What goes into the first layer for each text, [L, d] each: after positions, types and normalisation."""
+        return [self.array("input_vectors", rows, (None, None)) for rows in self._ask("input_vectors", texts, fresh)]
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """The model's arrays by name, as its file names them."""
+        return dict(self.call("weights", self.object.weights))
+
     def hidden_states(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The states of the last layer for each text, [L, d] each."""
         return [self.array("hidden_states", rows, (None, None)) for rows in self._ask("hidden_states", texts, fresh)]
@@ -208,15 +283,146 @@ class Embedder(Handle):
 
     facet = "embedder"
 
-    def embed(self, texts: list[str]) -> np.ndarray:
-        """[N, d]; answers about a list of texts are remembered for the run."""
-        key = ("embed", tuple(texts))
-        if key not in self.subject.memory:
-            answer = self.call("embed", self.object.embed, list(texts))
-            self.subject.memory[key] = self.array("embed", answer, (len(texts), None))
+    def embed(self, texts: list[str], *, fresh: bool = False) -> np.ndarray:
+        """[N, d]; answers about a list of texts are remembered for the run unless they are asked for afresh."""
+        return self._ask("embed", texts, fresh)
+
+    def embed_query(self, texts: list[str], *, fresh: bool = False) -> np.ndarray:
+        """[N, d]: the texts in the role of a query."""
+        return self._ask("embed_query", texts, fresh)
+
+    def _ask(self, method: str, texts: list[str], fresh: bool) -> np.ndarray:
+        key = (method, tuple(texts))
+        if fresh or key not in self.subject.memory:
+            answer = self.call(method, getattr(self.object, method), list(texts))
+            vectors = self.array(method, answer, (len(texts), None))
+            if fresh:
+                return vectors
+            self.subject.memory[key] = vectors
         else:
             self.calls += 1
-        return self.subject.memory[key]
+        found: np.ndarray = self.subject.memory[key]
+        return found
+
+
+class TiedModel(Handle):
+    """A causal language model whose output projection is its input table."""
+
+    facet = "tied_model"
+
+    def table(self) -> np.ndarray:
+        """[V, d]: the shared table."""
+        return self.array("table", self.call("table", self.object.table), (None, None)).copy()
+
+    def assign(self, table: np.ndarray) -> None:
+        """Write another table [V, d] into the model, by its input side."""
+        self.call("assign", self.object.assign, table.copy())
+
+    def hidden(self, ids: np.ndarray) -> np.ndarray:
+        """[*ids.shape, d]: the states that the output projection reads."""
+        return self.array("hidden", self.call("hidden", self.object.hidden, ids.copy()), (*ids.shape, None))
+
+    def logits(self, ids: np.ndarray) -> np.ndarray:
+        """[*ids.shape, V]"""
+        return self.array("logits", self.call("logits", self.object.logits, ids.copy()), (*ids.shape, None))
+
+    def gradient(self, ids: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """[V, d]: the gradient of the shared table under the mean cross-entropy of the targets (ids.shape)."""
+        answer = self.call("gradient", self.object.gradient, ids.copy(), targets.copy())
+        return self.array("gradient", answer, (None, None))
+
+    def step(self, ids: np.ndarray, targets: np.ndarray, learning_rate: float) -> None:
+        """One step of gradient descent on that loss."""
+        self.call("step", self.object.step, ids.copy(), targets.copy(), learning_rate)
+
+    def parameter_count(self) -> int:
+        """How many numbers the model stores."""
+        return int(self.call("parameter_count", self.object.parameter_count))
+
+    def after(self, operation: str) -> TiedModel:
+        """A copy of the model after an operation that may break the tie, such as "deepcopy" or "save and load"."""
+        other = type(self)(self.subject)
+        other.__dict__["_copy"] = self.call(f"after {operation}", self.object.after, operation)
+        other.calls = 1
+        return other
+
+    @property
+    def object(self) -> Any:
+        return self.__dict__.get("_copy") or super().object
+
+
+class Tokenizer(Handle):
+    """Text to ids and back."""
+
+    facet = "tokenizer"
+
+    def __init__(self, subject: Subject, made: Any = None):
+        super().__init__(subject)
+        self._made = made
+
+    @property
+    def object(self) -> Any:
+        return super().object if self._made is None else self._made
+
+    def encode(self, texts: list[str], *, max_length: int | None = None,
+               pad: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ids, mask and types, [N, L] each when padded (`pad`); texts longer than `max_length` are cut at the end."""
+        answer = self.call("encode", self.object.encode, list(texts), max_length, pad)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ClaimViolation(f"encode returned {short(answer)}", "a tuple of ids, mask, types")
+        ids, mask, types = (self.array("encode", part, (len(texts), None)) for part in answer)
+        if not ids.shape == mask.shape == types.shape:
+            raise ClaimViolation(f"ids, mask, types have shapes {ids.shape}, {mask.shape}, {types.shape}", "one shape")
+        return ids, mask, types
+
+    def tokens(self, texts: list[str]) -> list[list[str]]:
+        """The tokens of each text, special ones included."""
+        answer = self.call("tokens", self.object.tokens, list(texts))
+        if not isinstance(answer, list) or len(answer) != len(texts):
+            raise ClaimViolation(f"tokens returned {short(answer)}", f"a list for each of {len(texts)} texts")
+        return answer
+
+    def decode(self, ids: Any) -> str:
+        """The text of a list of ids, without special tokens."""
+        return str(self.call("decode", self.object.decode, [int(i) for i in ids]))
+
+    @property
+    def special_ids(self) -> dict[str, int]:
+        """Role ("padding", "unknown", "first", "last") -> id."""
+        self.calls += 1
+        return dict(self.object.special_ids)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many ids there are."""
+        self.calls += 1
+        return int(self.object.vocabulary_size)
+
+
+class TokenizerMaker(Handle):
+    """Trains tokenizers of several granularities on a small text."""
+
+    facet = "tokenizer_maker"
+
+    def train_tokenizer(self, kind: str, texts: list[str], vocabulary_size: int) -> Tokenizer:
+        """A tokenizer by "character", "word", "bpe" or "wordpiece", trained on the texts."""
+        made = self.call("train_tokenizer", self.object.train_tokenizer, kind, list(texts), vocabulary_size)
+        return Tokenizer(self.subject, made)
+
+
+class Pooler(Handle):
+    """From token states to one vector a text."""
+
+    facet = "pooler"
+
+    def pool(self, states: np.ndarray, mask: np.ndarray, mode: str) -> np.ndarray:
+        """states [B, L, d] and mask [B, L] -> [B, d]; mode is "mean", "cls" or "max"."""
+        answer = self.call("pool", self.object.pool, states.copy(), mask.copy(), mode)
+        return self.array("pool", answer, (len(states), states.shape[2]))
+
+    def normalize(self, vectors: np.ndarray) -> np.ndarray:
+        """[N, d] -> [N, d]: every row scaled to length one."""
+        return self.array("normalize", self.call("normalize", self.object.normalize, vectors.copy()), vectors.shape)
 
 
 class Encodings(Handle):
@@ -227,6 +433,10 @@ class Encodings(Handle):
     def positions(self, length: int, width: int) -> np.ndarray:
         """[length, width]: a code of every position."""
         return self.array("positions", self.call("positions", self.object.positions, length, width), (length, width))
+
+    def one_hot(self, ids: np.ndarray, rows: int) -> np.ndarray:
+        """[*ids.shape, rows]: one at the place of the id, zeros elsewhere."""
+        return self.array("one_hot", self.call("one_hot", self.object.one_hot, ids.copy(), rows), (*ids.shape, rows))
 
 
 class Similarity(Handle):
@@ -239,9 +449,94 @@ class Similarity(Handle):
         count = len(vectors)
         return self.array("matrix", self.call("matrix", self.object.matrix, vectors.copy()), (count, count))
 
+    def dot(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """[]: the inner product of two vectors [d]."""
+        return self.array("dot", self.call("dot", self.object.dot, a.copy(), b.copy()), ())
+
+    def cosine(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """[]: the cosine of two vectors [d]."""
+        return self.array("cosine", self.call("cosine", self.object.cosine, a.copy(), b.copy()), ())
+
+    def distance(self, a: np.ndarray, b: np.ndarray, kind: str) -> np.ndarray:
+        """[]: the distance of two vectors [d]; kind is "euclidean" or "manhattan"."""
+        return self.array("distance", self.call("distance", self.object.distance, a.copy(), b.copy(), kind), ())
+
+
+class Projector(Handle):
+    """Maps, straight lines and arithmetic in the space of the vectors."""
+
+    facet = "projector"
+
+    def project(self, vectors: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """[N, d] -> points [N, n], mean [d], axes [n, d]: principal components by falling variance."""
+        answer = self.call("project", self.object.project, vectors.copy(), n)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ClaimViolation(f"project returned {short(answer)}", "a tuple of points, mean, axes")
+        count, width = vectors.shape
+        points, mean, axes = answer
+        return self.array("points", points, (count, n)), self.array("mean", mean, (width,)), self.array("axes", axes, (n, width))
+
+    def interpolate(self, a: np.ndarray, b: np.ndarray, t: float) -> np.ndarray:
+        """[d]: the point at t (0 is a, 1 is b) of the straight line, scaled to length one."""
+        return self.array("interpolate", self.call("interpolate", self.object.interpolate, a.copy(), b.copy(), t), a.shape)
+
+    def analogy(self, positive: np.ndarray, negative: np.ndarray, candidates: np.ndarray, *, exclude_inputs: bool,
+                k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of `candidates` [N, d] nearest by cosine to the sum of `positive` less the sum of `negative` ([P, d], [Q, d]):
+        indices and scores [k]. With `exclude_inputs`, rows that are among the inputs are left out.
+        """
+        answer = self.call("analogy", self.object.analogy, positive.copy(), negative.copy(), candidates.copy(),
+                           exclude_inputs, k)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise ClaimViolation(f"analogy returned {short(answer)}", "a tuple of indices, scores")
+        return self.array("indices", answer[0], (k,)), self.array("scores", answer[1], (k,))
+
+
+class Index(Handle):
+    """Search among stored vectors."""
+
+    facet = "index"
+
+    def build(self, vectors: np.ndarray, metric: str) -> None:
+        """Store vectors [N, d]; metric is "cosine", "dot" or "euclidean"."""
+        self._count = len(vectors)
+        self.call("build", self.object.build, vectors.copy(), metric)
+
+    def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """queries [M, d] -> indices and scores [M, min(k, N)], nearest first, larger scores closer."""
+        answer = self.call("search", self.object.search, queries.copy(), k)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise ClaimViolation(f"search returned {short(answer)}", "a tuple of indices, scores")
+        shape = (len(queries), min(k, self._count))
+        indices, scores = self.array("indices", answer[0], shape), self.array("scores", answer[1], shape, finite=False)
+        if indices.dtype.kind not in "iu" or (indices.size and not 0 <= indices.min() <= indices.max() < self._count):
+            raise ClaimViolation("search returned indices that are no rows", f"whole numbers from 0 to {self._count - 1}")
+        return indices, scores
+
+    def scores(self, queries: np.ndarray) -> np.ndarray:
+        """queries [M, d] -> [M, N]: the score of every stored vector."""
+        return self.array("scores", self.call("scores", self.object.scores, queries.copy()), (len(queries), self._count),
+                          finite=False)
+
+    def delete(self, row: int) -> None:
+        """Take a vector out; the other rows keep their numbers."""
+        self.call("delete", self.object.delete, row)
+
+
+class Document(Handle):
+    """The documents' own text."""
+
+    facet = "document"
+
+    def lines(self, name: str) -> list[str]:
+        """The lines of a document ("000", "001", "002"), the first is line 1 of the citations."""
+        return list(self.call("lines", self.object.lines, name))
+
 
 HANDLES: dict[str, type[Handle]] = {
-    handle.facet: handle for handle in (Layer, Module, Encoder, Embedder, Encodings, Similarity)
+    handle.facet: handle
+    for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
+                   Pooler, Encodings, Similarity, Projector, Index, Document)
 }
 
 

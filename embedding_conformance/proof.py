@@ -20,8 +20,12 @@ from .claims import Catalogue, chapter_folders, suites
 from .errors import UsageError, nearest
 
 #: facet -> the subject whose object faults of that facet are made from
-BASES = {"layer": "numpy", "module": "torch", "encoder": "bundled", "embedder": "bundled", "encodings": "formulas",
-         "similarity": "formulas"}
+BASES = {
+    "layer": "numpy", "layer_maker": "torch", "training_step": "torch", "trainer": "torch", "module": "torch",
+    "tied_model": "torch", "tokenizer": "tokenizers", "tokenizer_maker": "tokenizers", "encoder": "bundled",
+    "embedder": "bundled", "pooler": "formulas", "encodings": "formulas", "similarity": "formulas",
+    "projector": "formulas", "index": "formulas", "document": "documents",
+}
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,18 @@ def _handle(name: str) -> Any:
 
 
 layer = _handle("layer")
+layer_maker = _handle("layer_maker")
+training_step = _handle("training_step")
+trainer = _handle("trainer")
 module = _handle("module")
+tied_model = _handle("tied_model")
+tokenizer = _handle("tokenizer")
+tokenizer_maker = _handle("tokenizer_maker")
 encoder = _handle("encoder")
 embedder = _handle("embedder")
+pooler = _handle("pooler")
 encodings = _handle("encodings")
 similarity = _handle("similarity")
+projector = _handle("projector")
+index = _handle("index")
+document = _handle("document")

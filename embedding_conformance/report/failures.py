@@ -67,7 +67,7 @@ def closest(evidence: dict[str, Any]) -> str:
     best, least = "", float("inf")
     for result in evidence["results"]:
         one = result.get("closest")
-        if result["outcome"] != "passed" or not one or not one["measured"] or not one["bound"]:
+        if result["outcome"] != "passed" or not one or not one["bound"] or not one["measured"] or one["measured"] < 0:
             continue
         wants_more = one["kind"] in ("greater", "differs")
         slack = one["measured"] / one["bound"] if wants_more else one["bound"] / one["measured"]

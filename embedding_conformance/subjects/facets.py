@@ -18,6 +18,8 @@ class Facet:
     name: str
     anchors: tuple[tuple[str, ...], ...]
     optional: tuple[str, ...] = ()
+    #: attributes that count as capabilities where they are not None
+    attributes: tuple[str, ...] = ()
 
     def methods(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*(name for anchor in self.anchors for name in anchor), *self.optional]))
@@ -26,13 +28,24 @@ class Facet:
 FACETS = {
     facet.name: facet
     for facet in (
-        Facet("layer", anchors=(("table", "lookup"),), optional=("gradient", "step")),
+        Facet("layer", anchors=(("table", "lookup"),), optional=("gradient", "step"), attributes=("padding_id",)),
+        Facet("layer_maker", anchors=(("make_layer",),)),
+        Facet("training_step", anchors=(("mse_step",),)),
+        Facet("trainer", anchors=(("train",),)),
         Facet("module", anchors=(("module",),)),
+        Facet("tied_model", anchors=(("table", "assign", "logits"),),
+              optional=("hidden", "gradient", "step", "parameter_count", "after")),
+        Facet("tokenizer", anchors=(("encode", "tokens", "decode"),), attributes=("special_ids", "vocabulary_size")),
+        Facet("tokenizer_maker", anchors=(("train_tokenizer",),)),
         Facet("encoder", anchors=(("hidden_states",),),
               optional=("tokens", "token_ids", "input_embeddings", "input_vectors", "weights")),
         Facet("embedder", anchors=(("embed",),), optional=("embed_query",)),
+        Facet("pooler", anchors=(("pool",), ("normalize",))),
         Facet("encodings", anchors=(("positions",), ("one_hot",))),
         Facet("similarity", anchors=(("matrix",), ("cosine",), ("distance",)), optional=("dot",)),
+        Facet("projector", anchors=(("project",), ("interpolate",), ("analogy",))),
+        Facet("index", anchors=(("build", "search"),), optional=("scores", "delete")),
+        Facet("document", anchors=(("lines",),)),
     )
 }
 METHODS = sorted({method for facet in FACETS.values() for method in facet.methods()})
@@ -43,6 +56,7 @@ def offered(thing: object, facet: Facet) -> frozenset[str]:
     has = {name for name in facet.methods() if callable(getattr(thing, name, None))}
     if not any(has.issuperset(anchor) for anchor in facet.anchors):
         return frozenset()
+    has |= {name for name in facet.attributes if getattr(thing, name, None) is not None}
     return frozenset(f"{facet.name}.{name}" for name in has)
 
 

@@ -29,6 +29,18 @@ class NumpyLayer:
             raise IndexError(f"ids must lie in 0..{len(self.weight) - 1}")
         return self.weight[ids].copy()
 
+    def gradient(self, ids: np.ndarray, output_gradient: np.ndarray) -> np.ndarray:
+        """[V, d]: the sum of the output gradients of every id, added in float64 and rounded once; none for padding."""
+        total = np.zeros(self.weight.shape, np.float64)
+        np.add.at(total, ids, output_gradient.astype(np.float64))
+        if self.padding_id is not None:
+            total[self.padding_id] = 0
+        return total.astype(self.weight.dtype)
+
+    def step(self, ids: np.ndarray, output_gradient: np.ndarray, learning_rate: float) -> None:
+        """Plain gradient descent, in place."""
+        self.weight -= (learning_rate * self.gradient(ids, output_gradient)).astype(self.weight.dtype)
+
 
 def open_subject(rest: str = "") -> Subject:
     """The NumPy layer as a subject; it has no string of its own, faults and sound variants are built from it."""
@@ -37,7 +49,8 @@ def open_subject(rest: str = "") -> Subject:
     source = LayerSource(lambda: NumpyLayer(numbered_table(30, 8)), NumpyLayer)
     return Subject(
         name="numpy", title="a table in NumPy",
-        capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table"}),
+        capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "layer.gradient", "layer.step",
+                                "layer.padding_id"}),
         makers={"layer": lambda: source},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
                           "NumpyLayer"),

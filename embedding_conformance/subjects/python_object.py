@@ -84,7 +84,8 @@ def _maker_of_layers(make: Callable[..., Any], name: str, parameters: set[str], 
         recognise(probe, name)  # explains what is missing, or finds another facet
         raise UsageError(f"{name} takes a table, but what it makes is no layer: it offers no table and lookup")
     source = LayerSource(lambda: made(numbered_table(30, 8)), made)
-    return Subject(name=name, title=f"{name}, built from tables", capabilities=capabilities | {"layer.with_table"},
+    capabilities |= {"layer.with_table"} | ({"layer.padding_id"} if "padding_id" in parameters else set())
+    return Subject(name=name, title=f"{name}, built from tables", capabilities=capabilities,
                    makers={"layer": lambda: source}, declares=declared(_declares(probe), f"{name}.declares"), shared=False)
 
 

@@ -44,6 +44,20 @@ class TorchLayer:
         """ids.shape + [d]"""
         return to_numpy(self.embedding(torch().from_numpy(ids) if isinstance(ids, np.ndarray) else ids))
 
+    def gradient(self, ids: np.ndarray, output_gradient: np.ndarray) -> np.ndarray:
+        """[V, d]: what autograd gives for the table; a sparse gradient is added up to a dense one."""
+        output = self.embedding(torch().from_numpy(ids))
+        (found,) = torch().autograd.grad(output, self.embedding.weight, torch().from_numpy(output_gradient).to(output.dtype))
+        return to_numpy(found.to_dense() if found.is_sparse else found)
+
+    def step(self, ids: np.ndarray, output_gradient: np.ndarray, learning_rate: float) -> None:
+        """One step of torch.optim.SGD, in place."""
+        optimizer = torch().optim.SGD([self.embedding.weight], lr=learning_rate)
+        optimizer.zero_grad()
+        output = self.embedding(torch().from_numpy(ids))
+        output.backward(torch().from_numpy(output_gradient).to(output.dtype))
+        optimizer.step()
+
 
 class TorchModule:
     """The facet ``module`` of one nn.Module."""
@@ -67,7 +81,8 @@ def open_subject(rest: str = "") -> Subject:
     source = LayerSource(lambda: TorchLayer.holding(numbered_table(30, 8)), TorchLayer.holding)
     return Subject(
         name="torch", title=f"torch.nn.Embedding, torch {version('torch')}",
-        capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "module.module"}),
+        capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "layer.gradient", "layer.step",
+                                "layer.padding_id", "module.module"}),
         makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding)},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
                           "torch.nn.Embedding"),

@@ -11,7 +11,7 @@ def test_each_id_gets_its_row(layer, evidence):
     """Designed ids on tables of many sizes: unsorted, repeated, first and last row included."""
     for made in layer.over():
         ids = designed_ids(made.shape[0])
-        evidence.equal(made.lookup(ids), made.table()[ids])
+        evidence.equal(made.lookup(ids), made.table()[ids], given=ids)
 
 
 @pytest.mark.claim("LOOKUP-01")
@@ -19,7 +19,7 @@ def test_each_generated_id_gets_its_row(layer, evidence, seed):
     """Two-dimensional ids drawn from the run's seed."""
     for made in layer.over():
         ids = generated_ids(made.shape[0], seed)
-        evidence.equal(made.lookup(ids), made.table()[ids])
+        evidence.equal(made.lookup(ids), made.table()[ids], given=ids)
 
 
 @pytest.mark.claim("LOOKUP-02")
@@ -29,7 +29,7 @@ def test_rows_come_in_the_order_of_the_ids(layer, evidence, reorder):
     """The document's three ids in three orders: one row an id, where the id stands."""
     for made in layer.over():
         ids = reorder(np.array(texts()["order"]["ids"]) % made.shape[0])
-        evidence.equal(made.lookup(ids), np.stack([made.table()[i] for i in ids]))
+        evidence.equal(made.lookup(ids), np.stack([made.table()[i] for i in ids]), given=ids)
 
 
 @pytest.mark.claim("LOOKUP-03")
@@ -46,7 +46,8 @@ def test_id_five_gets_row_five(layer, evidence):
 def test_every_token_owns_its_row(layer, evidence):
     """All ids from 0 to V-1 give the whole table."""
     for made in layer.over():
-        evidence.equal(made.lookup(np.arange(made.shape[0])), made.table())
+        ids = np.arange(made.shape[0])
+        evidence.equal(made.lookup(ids), made.table(), given=ids)
 
 
 @pytest.mark.claim("LOOKUP-07")
