@@ -18,8 +18,8 @@ from . import claims as catalogue_of
 from . import pytest_fixtures
 from .claims import Catalogue
 from .errors import Refusal, UsageError, nearest
-from .evidence import ClaimViolation, Evidence
 from .events import EventsFile
+from .evidence import ClaimViolation, Evidence
 from .handles import Handle
 from .subjects import DEFAULT, Subject, open_subject, parse_declaration
 from .subjects.facets import FACETS
@@ -33,6 +33,10 @@ PROPERTY = "conformance"
 
 class Vacuous(Exception):
     """A test passed without having compared anything, or without having called its subject."""
+
+
+class SubjectChanged(Exception):
+    """A test changed the one object that all tests share."""
 
 
 @dataclass
@@ -88,7 +92,8 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     catalogue_of.check_traced(catalogue)
     facets = frozenset(option("conformance_facet"))
     for facet in facets - FACETS.keys():
-        raise UsageError(f'--facet: there is no facet "{facet}"{nearest(facet, FACETS)}; there are {", ".join(FACETS)}')
+        hint = nearest(facet, FACETS) or f"; there are {', '.join(FACETS)}"
+        raise UsageError(f'--facet: there is no facet "{facet}"{hint}')
     declare = dict(parse_declaration(text) for text in option("conformance_declare"))
     proving = bool(option("conformance_prove"))
     if proving:
@@ -178,7 +183,7 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
             continue
         for claim_id in _claims(item):
             run.not_applicable.setdefault((claim_id, _subject(item) or ""), mark.args[0])
-    applies = {(claim_id, _subject(item)) for item in kept for claim_id in _claims(item)}
+    applies = {(claim_id, _subject(item) or "") for item in kept for claim_id in _claims(item)}
     for key in applies & run.not_applicable.keys():
         del run.not_applicable[key]  # another test of the claim can be run on this subject
     items[:] = kept
@@ -258,8 +263,9 @@ def one_line(error: BaseException) -> str:
     said = " ".join(str(error).split()) or "(no message)"
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    name = "" if isinstance(error, Vacuous) else f"{type(error).__name__}: "
-    return f"{name}{said[:300]}{'' if isinstance(error, Vacuous) else place}"
+    if isinstance(error, (Vacuous, SubjectChanged)):
+        return said
+    return f"{type(error).__name__}: {said[:300]}{place}"
 
 
 def _frames(error: BaseException) -> list[str]:

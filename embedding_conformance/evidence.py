@@ -40,7 +40,7 @@ class Comparison:
 
 
 class ClaimViolation(Exception):
-    """The subject does not do what the claim says. Raised by the gateway and by the handles on subjects, and by nothing else."""
+    """The subject does not do what the claim says. Only the gateway and the handles on subjects raise it."""
 
     def __init__(self, measured: str, bound: str, worst: Sequence[str] = (), *, raised: bool = False):
         super().__init__(f"{measured} (bound: {bound})")

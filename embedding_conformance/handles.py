@@ -91,7 +91,9 @@ class Layer(Handle):
 
     @property
     def source(self) -> LayerSource:
-        return super().object
+        """Where the subject's layers come from."""
+        source: LayerSource = super().object
+        return source
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -473,8 +475,9 @@ class Projector(Handle):
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
             raise ClaimViolation(f"project returned {short(answer)}", "a tuple of points, mean, axes")
         count, width = vectors.shape
-        points, mean, axes = answer
-        return self.array("points", points, (count, n)), self.array("mean", mean, (width,)), self.array("axes", axes, (n, width))
+        shapes = {"points": (count, n), "mean": (width,), "axes": (n, width)}
+        points, mean, axes = (self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True))
+        return points, mean, axes
 
     def interpolate(self, a: np.ndarray, b: np.ndarray, t: float) -> np.ndarray:
         """[d]: the point at t (0 is a, 1 is b) of the straight line, scaled to length one."""

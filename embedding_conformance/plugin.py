@@ -60,7 +60,7 @@ def _chapter(path: Path) -> bool:
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     # As packages the suites would be imported by the name "suites", which may be a module of the user's.
     if path == SUITES or _chapter(path):
-        return pytest.Dir.from_parent(parent, path=path)  # type: ignore[no-any-return]
+        return pytest.Dir.from_parent(parent, path=path)
     return None
 
 
@@ -70,7 +70,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     from .collection import SuiteModule
 
     _run(parent.config)
-    return SuiteModule.from_parent(parent, path=module_path)  # type: ignore[no-any-return]
+    return SuiteModule.from_parent(parent, path=module_path)
 
 
 @pytest.hookimpl(tryfirst=True)

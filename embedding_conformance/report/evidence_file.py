@@ -179,4 +179,6 @@ def last_line(evidence: dict[str, Any]) -> str:
               "lost": len(reconciliation["lost"])}
     if evidence["selection"]["by"]:
         shown["selected"] = f"{evidence['selection']['claims']}/{evidence['selection']['of']}"
+    if evidence["verdict"]["exit"] in (Exit.USAGE, Exit.NO_VERDICT) and not reconciliation["collected"]:
+        shown["reason"] = "usage" if evidence["verdict"]["exit"] == Exit.USAGE else "not-loaded"
     return " ".join(f"{key}={value}" for key, value in {**shown, "seconds": evidence["footer"]["seconds"]}.items())

@@ -41,7 +41,7 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
            results: list[dict[str, Any]]) -> dict[str, list[str]]:
     failed = [result for result in results if result["outcome"] == "violated"]
     lines: dict[str, list[str]] = {}
-    if failed and own["verdict"] in ("refuted", "blocked"):
+    if failed and own["verdict"] == "refuted":
         first = failed[0]
         share = f" ({len(failed)} of {len(results)} checks fail)" if len(results) > 1 else ""
         lines["measured"] = [first["message"] + share]
@@ -56,7 +56,7 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
 
 def repeat(evidence: dict[str, Any], claim_id: str, subject: str) -> str:
     """The command that judges one claim on one subject again, with the same inputs and declarations."""
-    declared = next((one["declares"] for one in evidence["subjects"] if one["name"] == subject), {})
+    declared: dict[str, Any] = next((one["declares"] for one in evidence["subjects"] if one["name"] == subject), {})
     options = [option for key, (value, origin) in declared.items() if origin == "--declare"
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
     return shlex.join(["embedding-conformance", "check", subject, *options, "--seed", str(evidence["seed"]), "-k", claim_id])
@@ -64,7 +64,7 @@ def repeat(evidence: dict[str, Any], claim_id: str, subject: str) -> str:
 
 def closest(evidence: dict[str, Any]) -> str:
     """The passed check that came nearest to its bound."""
-    best, least = "", float("inf")
+    best, least = "", 1e6  # what is a million times its bound away is near nothing
     for result in evidence["results"]:
         one = result.get("closest")
         if result["outcome"] != "passed" or not one or not one["bound"] or not one["measured"] or one["measured"] < 0:

@@ -112,7 +112,7 @@ class Subject:
         for key, wanted in requires.items():
             declared = self.declares.get(key)
             if declared is None:
-                return f"it does not declare {key}"
+                return f"it does not declare {key} (--declare {key}={show(wanted)})"
             if declared.value != wanted:
                 return f"it declares {key}={show(declared.value)}, and this needs {show(wanted)}"
         return ""

@@ -69,7 +69,8 @@ class BertEncoder:
         return self.model
 
     def _encoded(self, texts: list[str]) -> list[Any]:
-        return self.tokenizer.encode_batch(texts)
+        encodings: list[Any] = self.tokenizer.encode_batch(texts)
+        return encodings
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         return [encoding.tokens for encoding in self._encoded(texts)]
@@ -122,9 +123,9 @@ class Bundled(BertEncoder):
 def load_model() -> Any:
     """The BertModel in evaluation mode, with attention in plain PyTorch so that no kernel is chosen by size."""
     torch()
+    from safetensors.torch import load_file
     from transformers.models.bert.configuration_bert import BertConfig
     from transformers.models.bert.modeling_bert import BertModel
-    from safetensors.torch import load_file
 
     config = BertConfig.from_json_file(folder() / "config.json")
     config._attn_implementation = "eager"
@@ -154,7 +155,8 @@ def open_subject(rest: str = "") -> Subject:
         makers={"layer": lambda: source, "module": Bundled, "encoder": Bundled, "embedder": Bundled},
         declares=declared({"precision": "float32", "out_of_range_below": "raise", "out_of_range_above": "raise"},
                           "torch.nn.Embedding")
-        | declared({"normalized": True}, "modules.json") | declared({"pooling": "mean"}, "1_Pooling/config.json")
+        | declared({"normalized": True}, "modules.json")
+        | declared({"pooling": "mean"}, "1_Pooling/config.json")
         | declared({"contextual": True}, "config.json")
         | declared({"max_seq_length": length}, "sentence_bert_config.json")
         | declared({"trained": "en", "weights": SHA256}, "the published model"),

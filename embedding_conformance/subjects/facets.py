@@ -82,7 +82,7 @@ def recognise(thing: object, name: str) -> dict[str, frozenset[str]]:
             wanted = near.split('"')[1]
             hint = f'; nearest: "{attribute}" for "{wanted}"?'
             break
-    raise UsageError(f"no facet: {name} offers none of {', '.join(METHODS)}{hint}")
+    raise UsageError(f"no facet: {name} offers none of lookup, embed, hidden_states, pool, matrix, search, ...{hint}")
 
 
 def a(noun: str) -> str:

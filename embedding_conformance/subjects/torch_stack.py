@@ -72,7 +72,8 @@ class TorchModule:
 def to_numpy(tensor: Any) -> np.ndarray:
     """A tensor as an array; bfloat16, which NumPy does not know, as the float32 numbers that it stands for."""
     tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch().bfloat16 else tensor).numpy()
+    array: np.ndarray = (tensor.float() if tensor.dtype == torch().bfloat16 else tensor).numpy()
+    return array
 
 
 def open_subject(rest: str = "") -> Subject:
