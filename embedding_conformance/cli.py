@@ -239,3 +239,20 @@ def main() -> None:
     except click.UsageError as error:
         click.echo(f"embedding-conformance: {error.format_message()}", err=True)
         sys.exit(Exit.USAGE)
+    except BrokenPipeError:
+        sys.exit(Exit.INTERRUPTED)
+    except Exception as error:
+        click.echo(f"embedding-conformance: internal error, {type(error).__name__}: {error}; details are in {_keep_traceback()}",
+                   err=True)
+        sys.exit(Exit.INTERNAL)
+
+
+def _keep_traceback() -> Path:
+    """A user has no use for a traceback on the terminal; who mends the harness has."""
+    import tempfile
+    import traceback
+
+    handle, name = tempfile.mkstemp(prefix="embedding-conformance-", suffix=".txt")
+    with open(handle, "w", encoding="utf-8") as file:
+        traceback.print_exc(file=file)
+    return Path(name)

@@ -150,8 +150,8 @@ def open_subject(rest: str = "") -> Subject:
     return Subject(
         name="bundled", title=f"all-MiniLM-L6-v2, 30522 x 384 float32, sha256 {SHA256[:12]}",
         capabilities=frozenset({
-            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", "module.module", "encoder.tokens", "encoder.token_ids",
-            "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed"}),
+            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", "module.module",
+            "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed"}),
         makers={"layer": lambda: source, "module": Bundled, "encoder": Bundled, "embedder": Bundled},
         declares=declared({"precision": "float32", "out_of_range_below": "raise", "out_of_range_above": "raise"},
                           "torch.nn.Embedding")
