@@ -242,8 +242,8 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(Exit.INTERRUPTED)
     except Exception as error:
-        click.echo(f"embedding-conformance: internal error, {type(error).__name__}: {error}; details are in {_keep_traceback()}",
-                   err=True)
+        click.echo(f"embedding-conformance: internal error, {type(error).__name__}: {error}; "
+                   f"details are in {_keep_traceback()}", err=True)
         sys.exit(Exit.INTERNAL)
 
 

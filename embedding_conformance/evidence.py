@@ -276,4 +276,5 @@ def short(value: Any) -> str:
 
 def worst(comparison: Comparison) -> list[str]:
     """The lines that show a worst element."""
-    return [comparison.where or "worst", f"expected  {comparison.expected}", f"found     {comparison.actual}"]
+    place = [comparison.where] if comparison.where else []
+    return [*place, f"expected  {comparison.expected}", f"found     {comparison.actual}"]

@@ -24,11 +24,11 @@ def outcome(**changes):
     results = {}
     for claim, state in (("LOOKUP-01", "violated"), ("LOOKUP-02", "violated"), ("LOOKUP-04", "passed"), ("LOOKUP-07", "error")):
         node_id = f"lookup/test_row.py::test_x[{claim}-{EVIL}]"
-        closest = {"kind": "close", "compared": 3, "measured": 1e-9, "bound": 1e-7, "why": "rounding", "where": "", "expected": "",
-                   "actual": ""}
+        closest = {"kind": "close", "compared": 3, "measured": 1e-9, "bound": 1e-7, "why": "rounding", "where": "",
+                   "expected": "", "actual": ""}
         results[node_id] = {"nodeid": node_id, "claims": [claim], "subject": EVIL, "outcome": state, "raised": False,
-                            "message": f"{state} {EVIL}", "seconds": 0.01, "compared": 3, "kinds": ["close"], "closest": closest,
-                            "bound": "bit for bit", "worst": [EVIL], "detail": [EVIL]}
+                            "message": f"{state} {EVIL}", "seconds": 0.01, "compared": 3, "kinds": ["close"],
+                            "closest": closest, "bound": "bit for bit", "worst": [EVIL], "detail": [EVIL]}
     collected = {node_id: (one["claims"], EVIL) for node_id, one in results.items()}
     collected["lookup/test_row.py::lost[LOOKUP-06-x]"] = (["LOOKUP-06"], EVIL)
     made = Outcome(opened={"subjects": [subject], "seed": 5, "environment": {
