@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ..verdict import FAILING
@@ -50,16 +52,27 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
             lines["worst"] = first["worst"]
     if own["verdict"] != "refuted":
         lines["because"] = [own["reason"]]
-    lines["repeat"] = [repeat(evidence, claim["id"], subject)]
+    lines["repeat"] = [repeat(evidence, claim["id"], subject, _documents(evidence) if own["verdict"] == "stale" else [])]
     return lines
 
 
-def repeat(evidence: dict[str, Any], claim_id: str, subject: str) -> str:
+def _documents(evidence: dict[str, Any]) -> list[str]:
+    """The option that gave the documents, as the run got it."""
+    for word, following in pairwise([*evidence["command"], ""]):
+        if word == "--documents":
+            return [word, following]
+        if word.startswith("--documents="):
+            return [word]
+    return []
+
+
+def repeat(evidence: dict[str, Any], claim_id: str, subject: str, more: Sequence[str] = ()) -> str:
     """The command that judges one claim on one subject again, with the same inputs and declarations."""
     declared: dict[str, Any] = next((one["declares"] for one in evidence["subjects"] if one["name"] == subject), {})
     options = [option for key, (value, origin) in declared.items() if origin == "--declare"
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
-    return shlex.join(["embedding-conformance", "check", subject, *options, "--seed", str(evidence["seed"]), "-k", claim_id])
+    return shlex.join(["embedding-conformance", "check", subject, *options, *more, "--seed", str(evidence["seed"]),
+                       "-k", claim_id])
 
 
 def closest(evidence: dict[str, Any]) -> str:

@@ -158,11 +158,10 @@ class Terminal:
         if word == "verified":
             self._line(f"{click.style('VERIFIED', 'green', bold=True)}   {counts['verified']} claims on the subjects that "
                        "offer what they need")
-        elif failed and counts["error"] == failed:
-            self._line(f"{click.style('ERROR', 'red', bold=True)}   {failed} of {applicable} claims that apply could not be "
-                       "judged")
         elif failed and word == "refuted":
-            self._line(f"{click.style('REFUTED', 'red', bold=True)}   {failed} of {applicable} claims that apply failed")
+            # Named after the worst of what a reader can mend: a refutation before its consequences.
+            named = next(one for one in ("refuted", "error", "stale", "unproven", "blocked") if counts[one])
+            self._line(f"{click.style(named.upper(), 'red', bold=True)}   {failed} of {applicable} claims that apply failed")
         elif word == "refuted":
             self._line(f"{click.style('NOT COMPLETE', 'red', bold=True)}   {counts['verified']} claims verified")
         elif word == "nothing-checked":
