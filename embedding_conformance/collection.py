@@ -21,13 +21,16 @@ from .errors import Refusal, UsageError, nearest
 from .events import EventsFile
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
-from .subjects import DEFAULT, Subject, open_subject, parse_declaration
+from .subjects import DEFAULT, Dial, Subject, open_subject, parse_declaration
 from .subjects.facets import FACETS
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
 VIOLATION: pytest.StashKey[ClaimViolation] = pytest.StashKey()
+LIMIT: pytest.StashKey[float | None] = pytest.StashKey()
+#: kinds of bound that leave room, so that a proof measures how much
+APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
 
 
@@ -107,6 +110,11 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
+    if proving:
+        from .subjects.noisy import noisy_subject
+
+        subjects |= {one.name: one for one in map(noisy_subject, sorted({facet for one in subjects.values()
+                                                                         for facet in one.changed}))}
     for facet in facets:
         if not any(facet in subject.facets for subject in subjects.values()):
             raise UsageError(f"--facet {facet}: {', '.join(subjects)} does not offer it")
@@ -130,6 +138,8 @@ def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...])
         if not facets <= subject.facets or not facets & (subject.changed or facets):
             continue
         if run.facets and not facets & run.facets:
+            continue
+        if subject.dial and not any(run.catalogue[claim_id].bound in APPROXIMATE for claim_id in claim_ids):
             continue
         params.append(subject.name)
         ids.append(f"{'+'.join(claim_ids)}-{subject.name}")
@@ -210,6 +220,7 @@ def judged(run: Run, item: pytest.Function) -> Generator[None, Any, Any]:
 
     In a proof a violation is caught here, before pytest formats a traceback for it, which costs more than the test.
     """
+    dial = run.subjects[_subject(item) or ""].dial
     try:
         result = yield
     except ClaimViolation as violation:
@@ -217,12 +228,45 @@ def judged(run: Run, item: pytest.Function) -> Generator[None, Any, Any]:
             raise
         item.stash[VIOLATION] = violation
         return True
+    if dial:
+        item.stash[LIMIT] = smallest_caught(item, run.subjects[_subject(item) or ""], dial)
+        return result
     evidence = item.stash.get(EVIDENCE, None)
     if evidence is None or not evidence.compared:
         raise Vacuous("the test passed without a comparison, so it shows nothing")
     if not any(handle.total_calls() for handle in item.stash.get(HANDLES, [])):
         raise Vacuous("the test never called its subject, so it shows nothing about it")
     return result
+
+
+def smallest_caught(item: pytest.Function, subject: Subject, dial: Dial) -> float | None:
+    """The smallest relative noise on the subject's answers that the test catches, within a factor of 1.4; None if none."""
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+
+    def caught(size: float) -> bool:
+        item.stash[EVIDENCE].comparisons.clear()
+        subject.memory.clear()
+        dial.turn(size)
+        try:
+            item.obj(**arguments)
+        except ClaimViolation:
+            return True
+        return False
+
+    high = 1.0
+    try:
+        if not caught(high):
+            return None
+        while high > 1e-18 and caught(high / 10):
+            high /= 10
+        low = high / 10
+        while high / low > 1.4:
+            middle = (high * low) ** 0.5
+            low, high = (low, middle) if caught(middle) else (middle, high)
+        return float(f"{high:.2g}")
+    finally:
+        dial.turn(0.0)
+        subject.memory.clear()
 
 
 def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -240,6 +284,8 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
             report.longrepr = explain(run, data)
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+    if LIMIT in item.stash:
+        data["limit"] = item.stash[LIMIT]
     report.user_properties.append((PROPERTY, json.dumps(data)))
 
 

@@ -38,6 +38,7 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
             problems += _compare(assessment.records, catalogue.chapters())
     if not quiet:
         _chapters(assessment)
+        _margins(assessment)
     for problem in problems:
         click.echo(f"{click.style('WRONG', 'red', bold=True)}  {problem}")
     word = "interrupted" if outcome.interrupted else "wrong" if problems else "proven"
@@ -73,6 +74,19 @@ def _chapters(assessment: proof.Assessment) -> None:
     for record in assessment.records.values():
         for claim_id, claim in record["claims"].items():
             click.echo(f"  {claim_id:<10} catches {', '.join(claim['caught']) or 'nothing'}")
+
+
+def _margins(assessment: proof.Assessment) -> None:
+    """Claim, largest sound deviation, smallest fault (both as multiples of the bound), smallest noise that is caught."""
+    if not assessment.margins:
+        return
+    click.echo("\n  claim       sound / bound   smallest fault / bound                            noise caught from")
+    for claim_id, margin in sorted(assessment.margins.items()):
+        name = min(margin.faults, key=margin.faults.__getitem__, default="")
+        smallest = f"{margin.smallest:.3g} {name}" if name else "-"
+        limit = "-" if margin.limit is None else f"{margin.limit:.1e}"
+        fragile = "   fragile" if margin.fragile else ""
+        click.echo(f"  {claim_id:<10}  {margin.sound:<14.2g}  {smallest:<48}  {limit}{fragile}")
 
 
 def _compare(records: dict[str, dict[str, Any]], chapters: list[str]) -> list[str]:

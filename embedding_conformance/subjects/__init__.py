@@ -60,6 +60,17 @@ class LayerSource:
 
 
 @dataclass
+class Dial:
+    """The size of a perturbation, turned while a proof looks for the smallest one that a test still catches."""
+
+    size: float = 0.0
+    calls: int = 0
+
+    def turn(self, size: float) -> None:
+        self.size, self.calls = size, 0
+
+
+@dataclass
 class Subject:
     """The implementation under test, named by `name`."""
 
@@ -75,6 +86,8 @@ class Subject:
     shared: bool = True
     #: the facets that a fault changes: only they are judged; empty for an ordinary subject
     changed: frozenset[str] = frozenset()
+    #: how much noise a proof adds to every answer of the subject; None for any other subject
+    dial: Dial | None = None
 
     @cached_property
     def facets(self) -> frozenset[str]:

@@ -61,6 +61,7 @@ class BertEncoder:
     def __init__(self, model: Any, tokenizer: Any, max_seq_length: int, normalized: bool = True):
         self.model = model
         self.tokenizer = tokenizer
+        self.max_seq_length = max_seq_length
         self.normalized = normalized
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_seq_length)
