@@ -20,9 +20,14 @@ def specimen(name, breaks=(), *, sound=False, size="gross", raises=False):
                           raises=raises, source="", change=lambda thing: thing, declares={})
 
 
-def result(name, claim_id, outcome="passed", raised=False):
+def result(name, claim_id, outcome="passed", raised=False, times_bound=None):
+    closest = None if times_bound is None else {"kind": "close", "measured": times_bound * 1e-6, "bound": 1e-6}
     return {"nodeid": f"first/t::t[{claim_id}-fault:{name}]", "subject": f"fault:{name}", "claims": [claim_id],
-            "outcome": outcome, "raised": raised, "message": "m"}
+            "outcome": outcome, "raised": raised, "message": "m", "closest": closest}
+
+
+def noise(claim_id, limit, outcome="passed"):
+    return result("x", claim_id, outcome) | {"subject": "noise:layer", "limit": limit}
 
 
 @pytest.fixture
@@ -71,7 +76,7 @@ def test_an_exception_is_no_catch_unless_the_fault_says_that_it_raises(assess):
 
 def test_a_test_that_breaks_is_a_problem_and_no_catch(assess):
     found = assess([claim("AA-01")], [specimen("first/bad", ["AA-01"])], [result("first/bad", "AA-01", "error")])
-    assert any("broke on first/bad" in problem for problem in found.problems) and not found.proven
+    assert any("broke on fault:first/bad" in problem for problem in found.problems) and not found.proven
 
 
 def test_a_refuted_sound_variant_is_a_problem(assess):
@@ -92,10 +97,37 @@ def test_a_sound_variant_may_declare_a_claim_that_it_breaks(assess):
 def test_an_approximate_claim_needs_a_gross_and_a_subtle_fault(assess, size, said):
     claims = [claim("AA-01", kind="numeric", bound="rounding")]
     one = [specimen("first/bad", ["AA-01"], size=size)]
-    caught = [result("first/bad", "AA-01", "violated")]
+    caught = [result("first/bad", "AA-01", "violated"), noise("AA-01", 1e-6)]
     assert any(said in problem for problem in assess(claims, one, caught).problems)
     both = [*one, specimen("first/other", ["AA-01"], size="subtle" if size == "gross" else "gross")]
     assert assess(claims, both, [*caught, result("first/other", "AA-01", "violated")]).problems == []
+
+
+@pytest.mark.parametrize(("gross", "subtle", "sound", "limit", "said"), [
+    (1e5, 20.0, 0.1, 1e-6, ""),
+    (1e5, 3.0, 0.1, 1e-6, "more than a quarter of the smallest fault that it must catch, first/subtle"),
+    (1e5, 100.0, 0.1, 1e-6, "not subtle: at least 1e+02 times the bound"),
+    (1e5, 20.0, 0.1, None, "no amount of noise"),
+])
+def test_a_bound_must_leave_room_on_both_sides(assess, gross, subtle, sound, limit, said):
+    claims = [claim("AA-01", kind="numeric", bound="rounding")]
+    known = [specimen("first/gross", ["AA-01"]), specimen("first/subtle", ["AA-01"], size="subtle"),
+             specimen("first/good", sound=True)]
+    results = [result("first/gross", "AA-01", "violated", times_bound=gross), noise("AA-01", limit),
+               result("first/subtle", "AA-01", "violated", times_bound=subtle),
+               result("first/good", "AA-01", times_bound=sound)]
+    found = assess(claims, known, results)
+    assert len(found.problems) == bool(said) and all(said in problem for problem in found.problems)
+    margin = found.margins["AA-01"]
+    assert margin.smallest == pytest.approx(min(gross, subtle)) and margin.sound == pytest.approx(sound)
+    assert margin.limit == limit and not margin.fragile
+    assert assess(claims, known, [*results, result("first/good", "AA-01", times_bound=0.3)]).margins["AA-01"].fragile
+
+
+def test_a_base_that_is_refuted_without_noise_is_a_problem(assess):
+    claims = [claim("AA-01", kind="numeric", bound="rounding")]
+    found = assess(claims, [], [noise("AA-01", None, "violated")])
+    assert any("the sound base itself is refuted" in problem for problem in found.problems)
 
 
 def test_a_changed_record_is_told_as_a_difference(assess):
