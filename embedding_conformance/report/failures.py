@@ -56,9 +56,11 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
 
 def repeat(evidence: dict[str, Any], claim_id: str, subject: str) -> str:
     """The command that judges one claim on one subject again, with the same inputs and declarations."""
-    declared: dict[str, Any] = next((one["declares"] for one in evidence["subjects"] if one["name"] == subject), {})
-    options = [option for key, (value, origin) in declared.items() if origin == "--declare"
+    known: dict[str, Any] = next((one for one in evidence["subjects"] if one["name"] == subject),
+                                 {"declares": {}, "facets": []})
+    options = [option for key, (value, origin) in known["declares"].items() if origin == "--declare"
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
+    options += ["--documents", evidence["documents"]["folder"]] if "document" in known["facets"] else []
     return shlex.join(["embedding-conformance", "check", subject, *options, "--seed", str(evidence["seed"]), "-k", claim_id])
 
 
