@@ -113,7 +113,9 @@ def _reasons(context: Context, outcome: Outcome, judgement: verdict.Judgement) -
         verified = {claim.id for claim in context.catalogue
                     if any(one.word == "verified" for one in judgement.by_subject.get(claim.id, {}).values())
                     or claim.level == "informative"}
-        missing = [claim.id for claim in context.catalogue if claim.id not in verified | set(context.unverified)]
+        # What is said about the documents' text can only be verified where that is given.
+        excused = {claim.id for claim in context.catalogue if proof.needs_documents(claim) and not context.documents.given}
+        missing = [claim.id for claim in context.catalogue if claim.id not in verified | excused | set(context.unverified)]
         needless = [claim_id for claim_id in context.unverified if claim_id in verified or claim_id not in context.catalogue]
         if missing:
             reasons.append(f"not verified on any subject, and not listed as such: {', '.join(missing)}")

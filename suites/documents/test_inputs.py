@@ -35,11 +35,11 @@ def test_the_two_single_sentences(document, evidence):
 @pytest.mark.claim("CFG-05")
 def test_the_constants_of_the_audit_step(document, evidence):
     """Seed, size of the table, padding id, learning rate, ids and target."""
-    code = snippets.experiment(document, snippets.AUDIT_STEP)
+    code, ours = snippets.experiment(document, snippets.AUDIT_STEP), texts()["seeded"]
     evidence.equal(chosen(document, snippets.AUDIT_STEP, "V", "d", "padding_idx", "learning_rate", "target_value"),
-                   [6, 3, 0, 0.25, 0.5])
-    evidence.equal(snippets.arguments(code, "manual_seed"), [17])
-    evidence.equal(running.run(code)["values"].get("input_ids"), [[1, 2, 2, 0], [3, 2, 4, 0]])
+                   [ours["rows"], ours["width"], ours["padding"], 0.25, 0.5])
+    evidence.equal(snippets.arguments(code, "manual_seed"), [ours["seed"]])
+    evidence.equal(running.run(code)["values"].get("input_ids"), ours["ids"])
 
 
 @pytest.mark.claim("CFG-06")
@@ -51,11 +51,11 @@ def test_pooled_by_mean_and_normalised(document, evidence):
 
 @pytest.mark.claim("CFG-07")
 def test_the_angle_and_the_two_lengths(document, evidence):
-    """The two vectors that the code makes, as it makes them from 34 degrees and the lengths 1.2 and 2.4."""
+    """The two vectors that the code makes: one on the axis, one turned by our angle, both of our lengths."""
     did = running.run(snippets.experiment(document, snippets.COSINE))["values"]
-    angle = np.deg2rad(34)
+    angle, (a, b) = np.deg2rad(texts()["angle"]["degrees"]), texts()["angle"]["lengths"]
     evidence.equal([did.get(name) for name in ("theta", "a", "b")],
-                   [float(angle), [1.2, 0.0], [float(2.4 * np.cos(angle)), float(2.4 * np.sin(angle))]])
+                   [float(angle), [a, 0.0], [float(b * np.cos(angle)), float(b * np.sin(angle))]])
 
 
 @pytest.mark.claim("CFG-08")
