@@ -29,6 +29,7 @@ SUBJECTS = """\b
 Subjects:
   python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
   torch  bundled  formulas                   the reference stack
+  documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 
 
@@ -67,7 +68,8 @@ def cli() -> None:
 @click.option("--declare", multiple=True, metavar="KEY=VALUE",
               help="What the subject promises: normalized, trained, out_of_range_below, ...")
 @click.option("--documents", type=click.Path(path_type=Path), metavar="DIR",
-              help="The three documents: check that the cited passages are unchanged, and show them.")
+              help="The three documents: check that cited passages are unchanged and every line is covered, judge facts "
+                   "about them, show the passages.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="DIR",
               help="Where to write [default: reports/ in a checkout, else embedding-conformance-report/].")
 @click.option("--seed", default="0", metavar="N", help="Repeat the generated inputs of another run, or 'random' for new ones.")
@@ -82,7 +84,7 @@ def cli() -> None:
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
           documents: Path | None, report: Path | None, seed: str, timeout: float, unverified: str | None, workers: int,
           first_failure: bool, quiet: bool, verbose: bool) -> None:
-    """Judge each SUBJECT on all claims that apply to it. Without one: torch, bundled, formulas."""
+    """Judge each SUBJECT on all claims that apply to it. Without one: torch, bundled, formulas; documents where given."""
     from . import documents as passages
     from . import proof
     from .report.evidence_file import Context, assemble
@@ -97,8 +99,8 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
         command=["embedding-conformance", *sys.argv[1:]],
         selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
         unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified) if one not in ("", "none")])
-    plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), keyword=keyword, seed=_seed(seed),
-                workers=workers, first_failure=first_failure, timeout=timeout)
+    plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
+                keyword=keyword, seed=_seed(seed), workers=workers, first_failure=first_failure, timeout=timeout)
     terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
     _writable(folder)
     outcome = execute(plan, folder / "events.jsonl", terminal)
@@ -138,19 +140,21 @@ def claims_command(what: str | None) -> None:
 
 @cli.command(options_metavar="[OPTIONS]", short_help="Show that every check fails on a broken subject.")
 @click.option("-k", "keyword", default="", metavar="EXPR", help="Only claims whose id, chapter or words match, as in pytest.")
+@click.option("--documents", type=click.Path(path_type=Path), metavar="DIR",
+              help="The three documents; without them the claims about their text are left out.")
 @click.option("--write", is_flag=True, help="Renew the committed record of the proof, fixtures/proof/.")
 @click.option("--timeout", type=float, default=300.0, metavar="SECONDS",
               help="Give up on a test that does not finish in this time [default: 300].")
 @click.option("-n", "workers", type=int, default=0, metavar="N", help="As in pytest-xdist: N processes.")
 @click.option("-q", "quiet", is_flag=True, help="Only what is wrong and the last line.")
-def prove(keyword: str, write: bool, timeout: float, workers: int, quiet: bool) -> None:
+def prove(keyword: str, documents: Path | None, write: bool, timeout: float, workers: int, quiet: bool) -> None:
     """Show that every check fails on a broken subject, and passes on the sound variants (if you change the suites)."""
     from .proving import run_proof
     from .run import Plan
 
     if keyword and write:
         raise UsageError("--write keeps the record of a whole proof; leave out -k")
-    plan = Plan(keyword=keyword, workers=workers, timeout=timeout, prove=True)
+    plan = Plan(documents=documents, keyword=keyword, workers=workers, timeout=timeout, prove=True)
     sys.exit(run_proof(plan, write=write, quiet=quiet))
 
 
@@ -199,7 +203,7 @@ def _explain(claim: Claim) -> None:
     """One claim in full; everything comes from files, no suite is imported."""
     import json
 
-    from .proof import record_path
+    from .proof import needs_documents, record_path
 
     click.echo(f"{claim.id:<10} {claim.says.en}\n{'':<10} {claim.says.zh}")
     rows = [("said in", f"{', '.join(claim.source)}   (--documents DIR shows the words)")]
@@ -220,7 +224,7 @@ def _explain(claim: Claim) -> None:
     record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"claims": {}}
     caught = record["claims"].get(claim.id, {}).get("caught", [])
     rows += [("catches", ", ".join(caught))] if caught else []
-    tried = claim.proxy[0] if claim.proxy else claim.id
+    tried = (claim.proxy[0] if claim.proxy else claim.id) + (" --documents DIR" if needs_documents(claim) else "")
     if claim.level != "informative":
         rows.append(("try", f"embedding-conformance check -k {tried}"))
     if caught:

@@ -21,7 +21,7 @@ from .errors import Refusal, UsageError, nearest
 from .events import EventsFile
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
-from .subjects import DEFAULT, Dial, Subject, open_subject, parse_declaration
+from .subjects import DEFAULT, Dial, Subject, documents_text, open_subject, parse_declaration
 from .subjects.facets import FACETS
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
@@ -49,6 +49,7 @@ class Run:
     catalogue: Catalogue
     subjects: dict[str, Subject]
     facets: frozenset[str]
+    documents: Path | None
     seed: int
     proving: bool
     resume: frozenset[str]
@@ -98,13 +99,15 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         hint = nearest(facet, FACETS) or f"; there are {', '.join(FACETS)}"
         raise UsageError(f'--facet: there is no facet "{facet}"{hint}')
     declare = dict(parse_declaration(text) for text in option("conformance_declare"))
+    documents = Path(option("conformance_documents")) if option("conformance_documents") else None
+    documents_text.read_from(documents)
     proving = bool(option("conformance_prove"))
     if proving:
         from .proof import specimens
 
-        names = [f"fault:{name}" for name in sorted(specimens())]
+        names = [f"fault:{name}" for name in sorted(specimens(documents=documents is not None))]
     else:
-        names = option("conformance_subject") or list(DEFAULT)
+        names = option("conformance_subject") or [*DEFAULT, *(["documents"] if documents else [])]
     subjects = {}
     for name in names:
         if events:
@@ -120,7 +123,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
             raise UsageError(f"--facet {facet}: {', '.join(subjects)} does not offer it")
     resume = option("conformance_resume")
     done = frozenset(Path(resume).read_text(encoding="utf-8").splitlines()) if resume else frozenset()
-    run = Run(catalogue, subjects, facets, option("conformance_seed"), proving, done)
+    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), proving, done)
     if events:
         events.opened(run)
     return run
@@ -295,7 +298,9 @@ def explain(run: Run, result: dict[str, Any]) -> str:
     lines = [f"{'+'.join(result['claims'])}  {claim.says.en}", f"  measured  {result['message']}",
              f"  bound     {result['bound']}"]
     lines += [f"  {'worst   ' if i == 0 else '        '}  {line}" for i, line in enumerate(result["worst"])]
-    return "\n".join([*lines, f"  repeat    {repeat(result, run.seed)}"])
+    needs_documents = run.documents and "document" in run.subjects[result["subject"]].facets
+    options = ["--documents", str(run.documents)] if needs_documents else []
+    return "\n".join([*lines, f"  repeat    {repeat(result, run.seed, options)}"])
 
 
 def repeat(result: dict[str, Any], seed: int, options: list[str] | None = None) -> str:

@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="what the subjects promise (repeatable)")
     group.addoption("--conformance-facet", action="append", default=[], metavar="NAME",
                     help="judge only this facet (repeatable)")
+    group.addoption("--conformance-documents", metavar="DIR", help="where the documents lie: judge facts about them, too")
     group.addoption("--conformance-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
     group.addoption("--conformance-events", metavar="FILE", help="append one JSON line for every finished test")
     group.addoption("--conformance-resume", metavar="FILE", help="leave out the tests that this file lists by node id")

@@ -97,12 +97,17 @@ class altered:
         return getattr(self._original, name)
 
 
-def specimens() -> dict[str, Specimen]:
-    """Every registered fault and sound variant of all chapters, by name."""
+def specimens(*, documents: bool = True) -> dict[str, Specimen]:
+    """Every registered fault and sound variant of all chapters, by name; those of the documents only where these are given."""
     for folder in chapter_folders(suites()):
         if (folder / "faults.py").is_file():
             importlib.import_module(f"embedding_conformance.suites.{folder.name}.faults")
-    return _registry
+    return {name: one for name, one in _registry.items() if documents or one.base != "documents"}
+
+
+def needs_documents(claim: Claim) -> bool:
+    """Whether a claim is about the text of the documents, so that it can be judged only where they are given."""
+    return any(need.startswith("document.") for need in claim.needs)
 
 
 def specimen(name: str) -> Specimen:

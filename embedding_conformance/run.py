@@ -35,6 +35,7 @@ class Plan:
     subjects: list[str] = field(default_factory=list)
     declare: list[str] = field(default_factory=list)
     facets: list[str] = field(default_factory=list)
+    documents: Path | None = None
     keyword: str = ""
     seed: int = 0
     workers: int = 0
@@ -224,6 +225,8 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
     for option, values in (("subject", plan.subjects), ("declare", plan.declare), ("facet", plan.facets)):
         for value in values:
             command += [f"--conformance-{option}={value}"]
+    if plan.documents:
+        command.append(f"--conformance-documents={plan.documents.resolve()}")
     if plan.keyword:
         command += ["-k", plan.keyword]
     if plan.first_failure:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from ..verdict import FAILING
@@ -52,27 +50,19 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
             lines["worst"] = first["worst"]
     if own["verdict"] != "refuted":
         lines["because"] = [own["reason"]]
-    lines["repeat"] = [repeat(evidence, claim["id"], subject, _documents(evidence) if own["verdict"] == "stale" else [])]
+    lines["repeat"] = [repeat(evidence, claim["id"], subject, with_documents=own["verdict"] == "stale")]
     return lines
 
 
-def _documents(evidence: dict[str, Any]) -> list[str]:
-    """The option that gave the documents, as the run got it."""
-    for word, following in pairwise([*evidence["command"], ""]):
-        if word == "--documents":
-            return [word, following]
-        if word.startswith("--documents="):
-            return [word]
-    return []
-
-
-def repeat(evidence: dict[str, Any], claim_id: str, subject: str, more: Sequence[str] = ()) -> str:
+def repeat(evidence: dict[str, Any], claim_id: str, subject: str, *, with_documents: bool = False) -> str:
     """The command that judges one claim on one subject again, with the same inputs and declarations."""
-    declared: dict[str, Any] = next((one["declares"] for one in evidence["subjects"] if one["name"] == subject), {})
-    options = [option for key, (value, origin) in declared.items() if origin == "--declare"
+    known: dict[str, Any] = next((one for one in evidence["subjects"] if one["name"] == subject),
+                                 {"declares": {}, "facets": []})
+    options = [option for key, (value, origin) in known["declares"].items() if origin == "--declare"
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
-    return shlex.join(["embedding-conformance", "check", subject, *options, *more, "--seed", str(evidence["seed"]),
-                       "-k", claim_id])
+    if "document" in known["facets"] or with_documents:
+        options += ["--documents", evidence["documents"]["folder"]]
+    return shlex.join(["embedding-conformance", "check", subject, *options, "--seed", str(evidence["seed"]), "-k", claim_id])
 
 
 def closest(evidence: dict[str, Any]) -> str:

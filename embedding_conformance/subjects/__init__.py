@@ -22,6 +22,7 @@ ADAPTERS = {
     "torch": ("torch_stack", ""),
     "bundled": ("bundled", ""),
     "formulas": ("formulas", ""),
+    "documents": ("documents_text", ""),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
