@@ -7,6 +7,7 @@ inputs, checks type and shape of every answer, and turns an exception, a wrong t
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -308,9 +309,27 @@ class Embedder(Handle):
 
 
 class TiedModel(Handle):
-    """A causal language model whose output projection is its input table."""
+    """A causal language model whose output projection is its input table. Every test has a model of its own to change."""
 
     facet = "tied_model"
+
+    def __init__(self, subject: Subject, made: Any = None):
+        super().__init__(subject)
+        self._made = made
+        self._relatives: list[TiedModel] = []
+
+    @property
+    def object(self) -> Any:
+        """Made anew, or a deep copy of an object that was given as it is."""
+        if self._made is None:
+            self._made = copy.deepcopy(super().object) if self.subject.shared else self.subject.new(self.facet)
+        return self._made
+
+    @property
+    def padding_id(self) -> int | None:
+        """The id whose row gets nothing from the input side, as the model itself says."""
+        value = getattr(self.object, "padding_id", None)
+        return None if value is None else int(value)
 
     def table(self) -> np.ndarray:
         """[V, d]: the shared table."""
@@ -334,7 +353,7 @@ class TiedModel(Handle):
         return self.array("gradient", answer, (None, None))
 
     def step(self, ids: np.ndarray, targets: np.ndarray, learning_rate: float) -> None:
-        """One step of gradient descent on that loss."""
+        """One step of gradient descent on that loss, of all that the model learns."""
         self.call("step", self.object.step, ids.copy(), targets.copy(), learning_rate)
 
     def parameter_count(self) -> int:
@@ -342,15 +361,16 @@ class TiedModel(Handle):
         return int(self.call("parameter_count", self.object.parameter_count))
 
     def after(self, operation: str) -> TiedModel:
-        """A copy of the model after an operation that may break the tie, such as "deepcopy" or "save and load"."""
-        other = type(self)(self.subject)
-        other.__dict__["_copy"] = self.call(f"after {operation}", self.object.after, operation)
-        other.calls = 1
-        return other
+        """A copy of the model after an operation: "deepcopy", "to float64", "state dict" (into a new model), "save and
+        load", "resize" (some rows more) or "untie" (an output projection of its own, which begins with the same numbers).
+        """
+        made = self.call(f"after {operation}", self.object.after, operation)
+        relative = TiedModel(self.subject, made)
+        self._relatives.append(relative)
+        return relative
 
-    @property
-    def object(self) -> Any:
-        return self.__dict__.get("_copy") or super().object
+    def total_calls(self) -> int:
+        return self.calls + sum(relative.total_calls() for relative in self._relatives)
 
 
 class Tokenizer(Handle):
