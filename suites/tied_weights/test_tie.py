@@ -21,7 +21,7 @@ def show_tie(model, evidence):
     after = model.logits(ids)
     evidence.equal(model.table(), changed)
     evidence.equal(model.hidden(ids), states)
-    evidence.differs(after[..., row], before[..., row], np.abs(moved).max() / 2, "half of what the inner products do")
+    evidence.differs(after[..., row], before[..., row], np.abs(moved).max() / 2, "half of their exact change")
     evidence.close(after, oracle.logits(states, changed), oracle.logits_bound(states, changed))
 
 
