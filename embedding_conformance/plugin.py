@@ -57,14 +57,6 @@ def _chapter(path: Path) -> bool:
     return SUITES in path.parents and path.relative_to(SUITES).parts[0] not in NOT_CHAPTERS
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    from .claims import NOT_CHAPTERS
-
-    # A run that judges subjects leaves out what is not specification; plain pytest runs it like any tests.
-    judging = config.getoption("conformance_events")
-    return True if judging and collection_path.parent == SUITES and collection_path.name in NOT_CHAPTERS else None
-
-
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     # As packages the suites would be imported by the name "suites", which may be a module of the user's.
     if path == SUITES or _chapter(path):
