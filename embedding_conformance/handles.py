@@ -55,6 +55,8 @@ class Handle:
                 if str(answer.dtype) == "torch.bfloat16":
                     answer = answer.float()
             array = np.asarray(answer)
+            if str(array.dtype) == "bfloat16":  # of ml_dtypes
+                array = array.astype(np.float32)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ClaimViolation(f"{method} returned {short(answer)}", "an array of numbers") from error
         if array.dtype.kind not in "fiubV":
@@ -131,7 +133,9 @@ class Layer(Handle):
     def held(self, given: np.ndarray) -> np.ndarray:
         """What a layer that was given this table holds: the same numbers at the precision that the subject declares."""
         declaration = self.subject.declares.get("precision")
-        return given if declaration is None else given.astype(declaration.value)
+        if declaration is None:
+            return given
+        return bfloat16_numbers(given) if declaration.value == "bfloat16" else given.astype(declaration.value)
 
     def over(self, sizes: tuple[tuple[int, int], ...] = TABLE_SIZES) -> Iterator[Layer]:
         """Layers of these sizes whose rows name themselves; a subject that cannot be given a table, as it is."""
@@ -561,6 +565,13 @@ HANDLES: dict[str, type[Handle]] = {
     for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
                    Pooler, Encodings, Similarity, Projector, Index, Document)
 }
+
+
+def bfloat16_numbers(array: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 numbers, ties to even, as float32 (NumPy has no such format)."""
+    bits = array.astype(np.float32).view(np.uint32)
+    rounded: np.ndarray = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32)
 
 
 def short_text(error: BaseException) -> str:
