@@ -37,6 +37,10 @@ class Handle:
         """How often the test called its subject."""
         return self.calls
 
+    def renew(self) -> None:
+        """Forget what the test did, so that it can run once more."""
+        self.calls = 0
+
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
@@ -328,6 +332,11 @@ class TiedModel(Handle):
         if self._made is None:
             self._made = copy.deepcopy(super().object) if self.subject.shared else self.subject.new(self.facet)
         return self._made
+
+    def renew(self) -> None:
+        super().renew()
+        self._made = None
+        self._relatives.clear()
 
     @property
     def padding_id(self) -> int | None:

@@ -40,7 +40,7 @@ def equal_values_not_shared(model):
     return own_head(model)
 
 
-@fault("tied_model", ["TIED-01", "TIED-03"], source="NVIDIA/Megatron-LM#656")
+@fault("tied_model", ["TIED-07", "TIED-03"], source="NVIDIA/Megatron-LM#656")
 def two_copies_written_together(model):
     """There are two tables; writing goes to both, but each learns from its own use only."""
     import torch
@@ -54,7 +54,7 @@ def two_copies_written_together(model):
     return altered(model, assign=assign)
 
 
-@fault("tied_model", ["TIED-01"])
+@fault("tied_model", ["TIED-07"])
 def step_replaces_the_table(model):
     """A step puts a new parameter in the place of the input table, and the output keeps the old one."""
     import torch
@@ -72,7 +72,7 @@ def columns_of_logits_moved(model):
     return altered(model, logits=lambda ids: np.roll(model.logits(ids), 1, axis=-1))
 
 
-@fault("tied_model", ["TIED-01"], size="subtle")
+@fault("tied_model", ["TIED-07"], size="subtle")
 def output_scaled_after_training(model):
     """A step leaves a factor on the output that is off by one part in a hundred thousand."""
     steps = []
@@ -203,37 +203,37 @@ def padding_row_reset_by_step(model):
     return altered(model, step=step)
 
 
-@fault("tied_model", ["TIED-07"])
+@fault("tied_model", ["TIED-08"])
 def untied_by_copy(model):
     """A copy has two tables of equal values."""
     return after_operation(model, "deepcopy", own_head)
 
 
-@fault("tied_model", ["TIED-07"])
+@fault("tied_model", ["TIED-08"])
 def copy_shares_with_the_original(model):
     """A copy is the model itself."""
     return altered(model, after=lambda name: model if name == "deepcopy" else model.after(name))
 
 
-@fault("tied_model", ["TIED-07"], source="verl-project/verl#7834")
+@fault("tied_model", ["TIED-08"], source="verl-project/verl#7834")
 def untied_by_move(model):
     """A change of precision makes two tables of equal values."""
     return after_operation(model, "to float64", own_head)
 
 
-@fault("tied_model", ["TIED-07"], source="hiyouga/LlamaFactory#10813")
+@fault("tied_model", ["TIED-08"], source="hiyouga/LlamaFactory#10813")
 def state_dict_loaded_into_two(model):
     """The state dict is loaded into a model that is not tied."""
     return after_operation(model, "state dict", own_head)
 
 
-@fault("tied_model", ["TIED-07"], source="huggingface/transformers#43429")
+@fault("tied_model", ["TIED-08"], source="huggingface/transformers#43429")
 def head_random_after_load(model):
     """After loading, the output projection is a new one with random numbers."""
     return after_operation(model, "save and load", lambda loaded: own_head(loaded, lambda weight: weight.flip(0)))
 
 
-@fault("tied_model", ["TIED-07"], source="huggingface/transformers#48154")
+@fault("tied_model", ["TIED-08"], source="huggingface/transformers#48154")
 def loaded_from_the_wrong_table(model):
     """After loading, both ends hold another matrix of the file: tied, but with the wrong numbers."""
     def wrong(loaded):
@@ -242,34 +242,34 @@ def loaded_from_the_wrong_table(model):
     return after_operation(model, "save and load", wrong)
 
 
-@fault("tied_model", ["TIED-07"], source="verl-project/verl#7834")
+@fault("tied_model", ["TIED-08"], source="verl-project/verl#7834")
 def only_input_gradient_after_move(model):
     """After a change of precision the table is shared, but receives from its use at the input only."""
     return after_operation(model, "to float64", lambda double: with_loss(
         double, lambda states, table: states @ table.detach().T))
 
 
-@fault("tied_model", ["TIED-07"], size="subtle")
+@fault("tied_model", ["TIED-08"], size="subtle")
 def output_slightly_scaled_by_move(model):
     """In double precision, logits are too large by one part in 10^14."""
     return after_operation(model, "to float64", lambda double: altered(
         double, logits=lambda ids: double.logits(ids) * (1 + 1e-14)))
 
 
-@fault("tied_model", ["TIED-08"])
+@fault("tied_model", ["TIED-09"])
 def resize_unties(model):
     """After resizing, both ends have the new size and equal values, but are two tables."""
     return after_operation(model, "resize", own_head)
 
 
-@fault("tied_model", ["TIED-08"], source="huggingface/transformers#1730")
+@fault("tied_model", ["TIED-09"], source="huggingface/transformers#1730")
 def head_not_resized(model):
     """Only the input table becomes longer."""
     return after_operation(model, "resize", lambda longer: altered(
         longer, logits=lambda ids: longer.logits(ids)[..., :len(model.table())]))
 
 
-@fault("tied_model", ["TIED-08"], source="huggingface/transformers#35141")
+@fault("tied_model", ["TIED-09"], source="huggingface/transformers#35141")
 def resize_draws_all_rows_anew(model):
     """After resizing, the old rows have new numbers too."""
     def drawn(longer):
@@ -278,13 +278,13 @@ def resize_draws_all_rows_anew(model):
     return after_operation(model, "resize", drawn)
 
 
-@fault("tied_model", ["TIED-08"])
+@fault("tied_model", ["TIED-09"])
 def resize_changes_nothing(model):
     """Asked to resize, the model stays as it was."""
     return after_operation(model, "resize", lambda longer: model.after("deepcopy"))
 
 
-@fault("tied_model", ["TIED-08"], size="subtle")
+@fault("tied_model", ["TIED-09"], size="subtle")
 def resize_shifts_the_output_slightly(model):
     """After resizing, logits are too large by one part in a hundred thousand."""
     return after_operation(model, "resize", lambda longer: altered(

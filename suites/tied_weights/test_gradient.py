@@ -92,7 +92,7 @@ def test_the_gradients_of_both_uses_add_up(tied_model, evidence, seed):
     show_sum(tied_model, evidence, seed)
 
 
-@pytest.mark.claim("TIED-07")
+@pytest.mark.claim("TIED-08")
 def test_both_gradients_reach_a_model_that_was_moved(tied_model, evidence, seed):
     """The same after a change of precision."""
     show_sum(tied_model.after("to float64"), evidence, seed)

@@ -31,7 +31,7 @@ def test_a_row_written_at_the_input_is_read_at_the_output(tied_model, evidence):
     show_tie(tied_model, evidence)
 
 
-@pytest.mark.claim("TIED-01")
+@pytest.mark.claim("TIED-07")
 def test_training_keeps_the_tie(tied_model, evidence):
     """Three steps of gradient descent move the table, and then one row is changed."""
     before = tied_model.table()
@@ -41,7 +41,7 @@ def test_training_keeps_the_tie(tied_model, evidence):
     show_tie(tied_model, evidence)
 
 
-@pytest.mark.claim("TIED-07")
+@pytest.mark.claim("TIED-08")
 @pytest.mark.parametrize("operation", ["deepcopy", "to float64", "state dict", "save and load"])
 def test_the_tie_survives(tied_model, evidence, operation):
     """The other model has the same table, and writing a row of it moves its logits, before and after a training step."""
@@ -53,7 +53,7 @@ def test_the_tie_survives(tied_model, evidence, operation):
     show_tie(other, evidence)
 
 
-@pytest.mark.claim("TIED-07")
+@pytest.mark.claim("TIED-08")
 def test_a_copy_shares_nothing_with_the_original(tied_model, evidence):
     """Writing a row of the copy leaves table and logits of the original as they were."""
     table = tied_model.table()
@@ -65,7 +65,7 @@ def test_a_copy_shares_nothing_with_the_original(tied_model, evidence):
     evidence.equal(tied_model.logits(ids), before)
 
 
-@pytest.mark.claim("TIED-08")
+@pytest.mark.claim("TIED-09")
 def test_resizing_lengthens_both_ends(tied_model, evidence):
     """As many new logits as new rows; the old rows and what is computed from them stay; the new rows are tied as well."""
     table = tied_model.table()
