@@ -249,6 +249,8 @@ def smallest_caught(item: pytest.Function, subject: Subject, dial: Dial) -> floa
     def caught(size: float) -> bool:
         item.stash[EVIDENCE].comparisons.clear()
         subject.memory.clear()
+        for handle in item.stash[HANDLES]:
+            handle.renew()
         dial.turn(size)
         try:
             item.obj(**arguments)

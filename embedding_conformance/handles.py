@@ -7,6 +7,7 @@ inputs, checks type and shape of every answer, and turns an exception, a wrong t
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,6 +37,10 @@ class Handle:
         """How often the test called its subject."""
         return self.calls
 
+    def renew(self) -> None:
+        """Forget what the test did, so that it can run once more."""
+        self.calls = 0
+
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
@@ -54,6 +59,8 @@ class Handle:
                 if str(answer.dtype) == "torch.bfloat16":
                     answer = answer.float()
             array = np.asarray(answer)
+            if str(array.dtype) == "bfloat16":  # of ml_dtypes
+                array = array.astype(np.float32)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ClaimViolation(f"{method} returned {short(answer)}", "an array of numbers") from error
         if array.dtype.kind not in "fiubV":
@@ -130,7 +137,9 @@ class Layer(Handle):
     def held(self, given: np.ndarray) -> np.ndarray:
         """What a layer that was given this table holds: the same numbers at the precision that the subject declares."""
         declaration = self.subject.declares.get("precision")
-        return given if declaration is None else given.astype(declaration.value)
+        if declaration is None:
+            return given
+        return bfloat16_numbers(given) if declaration.value == "bfloat16" else given.astype(declaration.value)
 
     def over(self, sizes: tuple[tuple[int, int], ...] = TABLE_SIZES) -> Iterator[Layer]:
         """Layers of these sizes whose rows name themselves; a subject that cannot be given a table, as it is."""
@@ -308,9 +317,32 @@ class Embedder(Handle):
 
 
 class TiedModel(Handle):
-    """A causal language model whose output projection is its input table."""
+    """A causal language model whose output projection is its input table. Every test has a model of its own to change."""
 
     facet = "tied_model"
+
+    def __init__(self, subject: Subject, made: Any = None):
+        super().__init__(subject)
+        self._made = made
+        self._relatives: list[TiedModel] = []
+
+    @property
+    def object(self) -> Any:
+        """Made anew, or a deep copy of an object that was given as it is."""
+        if self._made is None:
+            self._made = copy.deepcopy(super().object) if self.subject.shared else self.subject.new(self.facet)
+        return self._made
+
+    def renew(self) -> None:
+        super().renew()
+        self._made = None
+        self._relatives.clear()
+
+    @property
+    def padding_id(self) -> int | None:
+        """The id whose row gets nothing from the input side, as the model itself says."""
+        value = getattr(self.object, "padding_id", None)
+        return None if value is None else int(value)
 
     def table(self) -> np.ndarray:
         """[V, d]: the shared table."""
@@ -334,7 +366,7 @@ class TiedModel(Handle):
         return self.array("gradient", answer, (None, None))
 
     def step(self, ids: np.ndarray, targets: np.ndarray, learning_rate: float) -> None:
-        """One step of gradient descent on that loss."""
+        """One step of gradient descent on that loss, of all that the model learns."""
         self.call("step", self.object.step, ids.copy(), targets.copy(), learning_rate)
 
     def parameter_count(self) -> int:
@@ -342,15 +374,16 @@ class TiedModel(Handle):
         return int(self.call("parameter_count", self.object.parameter_count))
 
     def after(self, operation: str) -> TiedModel:
-        """A copy of the model after an operation that may break the tie, such as "deepcopy" or "save and load"."""
-        other = type(self)(self.subject)
-        other.__dict__["_copy"] = self.call(f"after {operation}", self.object.after, operation)
-        other.calls = 1
-        return other
+        """A copy of the model after an operation: "deepcopy", "to float64", "state dict" (into a new model), "save and
+        load", "resize" (some rows more) or "untie" (an output projection of its own, which begins with the same numbers).
+        """
+        made = self.call(f"after {operation}", self.object.after, operation)
+        relative = TiedModel(self.subject, made)
+        self._relatives.append(relative)
+        return relative
 
-    @property
-    def object(self) -> Any:
-        return self.__dict__.get("_copy") or super().object
+    def total_calls(self) -> int:
+        return self.calls + sum(relative.total_calls() for relative in self._relatives)
 
 
 class Tokenizer(Handle):
@@ -541,6 +574,13 @@ HANDLES: dict[str, type[Handle]] = {
     for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
                    Pooler, Encodings, Similarity, Projector, Index, Document)
 }
+
+
+def bfloat16_numbers(array: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 numbers, ties to even, as float32 (NumPy has no such format)."""
+    bits = array.astype(np.float32).view(np.uint32)
+    rounded: np.ndarray = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32)
 
 
 def short_text(error: BaseException) -> str:

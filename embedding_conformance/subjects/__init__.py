@@ -112,6 +112,10 @@ class Subject:
             self._made.update({other: made for other, m in self.makers.items() if m is maker})
         return self._made[name]
 
+    def new(self, name: str) -> Any:
+        """The object that offers a facet, made anew where tests do not share one, so that it may be changed."""
+        return self.facet(name) if self.shared else self.makers[name]()
+
     def release(self) -> None:
         """Forget the objects that were made and what is remembered of them."""
         self._made.clear()

@@ -34,7 +34,7 @@ FACETS = {
         Facet("trainer", anchors=(("train",),)),
         Facet("module", anchors=(("module",),)),
         Facet("tied_model", anchors=(("table", "assign", "logits"),),
-              optional=("hidden", "gradient", "step", "parameter_count", "after")),
+              optional=("hidden", "gradient", "step", "parameter_count", "after"), attributes=("padding_id",)),
         Facet("tokenizer", anchors=(("encode", "tokens", "decode"),), attributes=("special_ids", "vocabulary_size")),
         Facet("tokenizer_maker", anchors=(("train_tokenizer",),)),
         Facet("encoder", anchors=(("hidden_states",),),

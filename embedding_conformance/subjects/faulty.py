@@ -26,7 +26,7 @@ def open_subject(rest: str) -> Subject:
     kept = {facet: base.makers[facet] for facet in base.facets - facets}
 
     def make() -> object:
-        original = base.facet(one.facet)
+        original = base.new(one.facet)
         return original.altered(one.change) if one.facet == "layer" else one.change(original)
 
     return Subject(

@@ -35,6 +35,8 @@ class Noisy:
         return noisy
 
     def _shaken(self, answer: Any, generator: np.random.Generator) -> Any:
+        if type(answer) is type(self._original):  # a relative, such as a tied model after an operation
+            return Noisy(answer, self._dial, tuple(self._methods))
         if isinstance(answer, (tuple, list)):
             return type(answer)(self._shaken(part, generator) for part in answer)
         if not isinstance(answer, (np.ndarray, np.floating)) or answer.dtype.kind not in "fV" or not self._dial.size:
@@ -49,7 +51,7 @@ def noisy_subject(facet: str) -> Subject:
     methods = FACETS[facet].methods()
 
     def make() -> Any:
-        original = base.facet(facet)
+        original = base.new(facet)
         if isinstance(original, LayerSource):
             return original.altered(lambda layer: Noisy(layer, dial, methods))
         return Noisy(original, dial, methods)
