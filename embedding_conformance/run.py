@@ -111,12 +111,10 @@ def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome
         return False
     if watch.refused or watch.finished is not None:
         # 0 and 1 are pytest's passed and failed; 5 is that nothing was selected.
-        if watch.finished == 2:
-            outcome.interrupted = not plan.first_failure
-        elif watch.finished == 4:
+        if watch.finished == 4:
             # pytest's own usage error: the expression of -k is the one word of the user's that it parses.
             outcome.refused = (Exit.USAGE, _last_words(log, 1).removeprefix("ERROR: "))
-        elif watch.finished == 3:
+        elif watch.finished in (2, 3):  # a suite that cannot be collected, or an error inside pytest
             outcome.broke = _last_words(log)
         if plan.first_failure:
             outcome.not_run = outcome.missing()
@@ -270,7 +268,8 @@ def _death(code: int) -> str:
 def _last_words(log: Path, count: int = 3) -> str:
     """The last lines that the child printed, as one."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-count:])[-400:] if lines else "it printed nothing"
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]  # as pytest marks what was raised
+    return " | ".join((errors or lines)[-count:])[-400:] if lines else "it printed nothing"
 
 
 @contextmanager

@@ -225,6 +225,15 @@ def test_a_vacuous_test_and_one_without_its_subject_are_errors(checkout):
     assert reasons["LOOKUP-03"][0] == "error" and "KeyError" in reasons["LOOKUP-03"][1]
 
 
+def test_a_suite_that_cannot_be_collected_is_a_fault_of_the_harness(checkout):
+    path = checkout.folder / "suites" / "lookup" / "test_row.py"
+    path.write_text("import no_such_module_at_all\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    checkout.write("mine.py", LAYER)
+    done = checkout("check", "python:mine.py:Layer", "--report", "r")
+    assert done.returncode == 3, done.stdout
+    assert "the harness broke" in done.stdout and "no_such_module_at_all" in done.stdout
+
+
 @pytest.mark.parametrize(("name", "old", "new", "said"), [
     ("suites/lookup/claims.yaml", "needs:", "neds:", 'unknown key "neds"; did you mean "needs"?'),
     ("suites/lookup/test_row.py", 'claim("LOOKUP-01")', 'claim("LOOKUP-91")', "is no claim"),
