@@ -1,4 +1,4 @@
-"""The subject ``tokenizers``: character, word, BPE and WordPiece tokenizers, trained on the spot by the library tokenizers."""
+"""The subject ``tokenizers``: character, word, BPE and WordPiece tokenizers, trained on the spot by the library."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class TokenizerMaker:
         scratch = skeleton(kind, {token: i for i, token in enumerate(special)})
         options = {"vocab_size": vocabulary_size, "show_progress": False}
         if kind == "wordpiece":
-            # The trainer numbers continuations in the order of a hash table, which differs from run to run and decides ties
-            # (huggingface/tokenizers#1794). Naming them beforehand fixes the order.
+            # The trainer numbers continuations in the order of a hash table, which differs from run to run and decides
+            # ties (huggingface/tokenizers#1794). Naming them beforehand fixes the order.
             trainer = trainers.WordPieceTrainer(special_tokens=[*special, *continuations(scratch, texts)], **options)
         else:
             trainer = trainers.WordLevelTrainer(special_tokens=special, **options)
@@ -129,7 +129,7 @@ def continuations(tokenizer: Any, texts: list[str]) -> list[str]:
 
 
 def trained_bpe(texts: list[str], vocabulary_size: int) -> Any:
-    """GPT-2's kind: the text as UTF-8 bytes, every byte a symbol, merged within words that carry the space before them."""
+    """GPT-2's kind: every byte of the UTF-8 text is a symbol; symbols merge within words, each with the space before it."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
