@@ -366,7 +366,8 @@ class Tokenizer(Handle):
 
     def encode(self, texts: list[str], *, max_length: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """ids, mask and types as one batch, padded, [N, L] each; texts longer than `max_length` are cut at the end."""
-        ids, mask, types = (self.array("encode", part, (len(texts), None)) for part in self._encode(texts, max_length, True))
+        answer = self._encode(texts, max_length, True)
+        ids, mask, types = (self.array("encode", part, (len(texts), None)) for part in answer)
         if not ids.shape == mask.shape == types.shape:
             raise ClaimViolation(f"ids, mask, types have shapes {ids.shape}, {mask.shape}, {types.shape}", "one shape")
         return ids, mask, types
@@ -426,8 +427,8 @@ class TokenizerMaker(Handle):
         return Tokenizer(self.subject, made)
 
     def with_vocabulary(self, kind: str, entries: list[str]) -> Tokenizer:
-        """A tokenizer by "character", "word" or "wordpiece" whose entry i has id i; "[PAD]", "[UNK]", "[CLS]" and "[SEP]" have
-        their roles where they are among the entries.
+        """A tokenizer by "character", "word" or "wordpiece" whose entry i has id i; "[PAD]", "[UNK]", "[CLS]" and "[SEP]"
+        have their roles where they are among the entries.
         """
         made = self.call("with_vocabulary", self.object.with_vocabulary, kind, list(entries))
         return Tokenizer(self.subject, made)

@@ -160,7 +160,8 @@ def open_subject(rest: str = "") -> Subject:
             "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", "module.module", "encoder.tokens", "encoder.token_ids",
             "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed", "tokenizer.encode", "tokenizer.tokens",
             "tokenizer.decode", "tokenizer.offsets", "tokenizer.special_ids", "tokenizer.vocabulary_size"}),
-        makers={"layer": lambda: source, "tokenizer": read_tokenizer, "module": Bundled, "encoder": Bundled, "embedder": Bundled},
+        makers={"layer": lambda: source, "tokenizer": read_tokenizer,
+                "module": Bundled, "encoder": Bundled, "embedder": Bundled},
         declares=declared({"precision": "float32", "out_of_range_below": "raise", "out_of_range_above": "raise"},
                           "torch.nn.Embedding")
         | declared({"normalized": True}, "modules.json") | declared({"pooling": "mean"}, "1_Pooling/config.json")

@@ -129,7 +129,7 @@ def continuations(tokenizer: Any, texts: list[str]) -> list[str]:
 
 
 def trained_bpe(texts: list[str], vocabulary_size: int) -> Any:
-    """GPT-2's kind: every byte of the UTF-8 text is a symbol; symbols merge within words, each with the space before it."""
+    """GPT-2's kind: each byte of the UTF-8 text a symbol, merged within words, which carry the space before them."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
