@@ -34,17 +34,14 @@ class FastTokenizer:
             self.tokenizer.enable_padding(pad_id=self.special_ids["padding"], pad_token=SPECIAL["padding"])
         else:
             self.tokenizer.no_padding()
-        return self.tokenizer.encode_batch(texts)
+        return list(self.tokenizer.encode_batch(texts))
 
     def encode(self, texts: list[str], max_length: int | None = None, pad: bool = True) -> tuple[Any, Any, Any]:
         """ids, mask and types: [N, L] each with `pad`, else lists of [L]."""
         found = self._encoded(texts, max_length, pad)
         parts = [one.ids for one in found], [one.attention_mask for one in found], [one.type_ids for one in found]
-        if pad:
-            ids, mask, types = (np.array(rows, dtype=np.int64).reshape(len(texts), -1) for rows in parts)
-        else:
-            ids, mask, types = ([np.array(row, dtype=np.int64) for row in rows] for rows in parts)
-        return ids, mask, types
+        ids, mask, types = ([np.array(row, dtype=np.int64) for row in rows] for rows in parts)
+        return (np.stack(ids), np.stack(mask), np.stack(types)) if pad else (ids, mask, types)
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         return [one.tokens for one in self._encoded(texts)]
@@ -72,13 +69,13 @@ class TokenizerMaker:
             return FastTokenizer(trained_bpe(texts, vocabulary_size))
         special = list(SPECIAL.values()) if kind == "wordpiece" else [SPECIAL["padding"], SPECIAL["unknown"]]
         scratch = skeleton(kind, {token: i for i, token in enumerate(special)})
-        options = {"vocab_size": vocabulary_size, "show_progress": False}
         if kind == "wordpiece":
             # The trainer numbers continuations in the order of a hash table, which differs from run to run and decides
             # ties (huggingface/tokenizers#1794). Naming them beforehand fixes the order.
-            trainer = trainers.WordPieceTrainer(special_tokens=[*special, *continuations(scratch, texts)], **options)
+            trainer: Any = trainers.WordPieceTrainer(vocab_size=vocabulary_size, show_progress=False,
+                                                     special_tokens=[*special, *continuations(scratch, texts)])
         else:
-            trainer = trainers.WordLevelTrainer(special_tokens=special, **options)
+            trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, show_progress=False, special_tokens=special)
         scratch.train_from_iterator(texts, trainer)
         vocabulary = scratch.get_vocab()
         return self.with_vocabulary(kind, sorted(vocabulary, key=vocabulary.__getitem__))

@@ -1,7 +1,7 @@
-"""Faulty and sound tokenizers, makers of tokenizers, and layers and models that read something into the number of an id."""
+"""Faulty and sound tokenizers and makers of tokenizers, and layers that read something into the number of an id."""
 
 import copy
-from collections import Counter
+import re
 
 import numpy as np
 
@@ -171,15 +171,18 @@ def vector_for_each_word(encoder):
 
 def each(tokenizer, change):
     """The tokenizer with a function of the ids of one text [L] in their place, padded soundly."""
-    def rows(texts):
-        return [np.asarray(change(ids), dtype=np.int64) for ids in tokenizer.encode(texts, None, False)[0]]
-    return encoding(tokenizer, lambda texts, limit: [row if limit is None else cut(tokenizer, row, limit) for row in rows(texts)])
+    def rows(texts, limit):
+        found = (np.asarray(change(ids), dtype=np.int64) for ids in tokenizer.encode(texts, None, False)[0])
+        return [cut(tokenizer, ids, limit) for ids in found]
+    return encoding(tokenizer, rows)
 
 
-def cut(tokenizer, row, limit):
+def cut(tokenizer, ids, limit):
     """The ids of one text cut at the limit, as a sound tokenizer does: the closing token is kept."""
+    if limit is None or len(ids) <= limit:
+        return ids
     last = tokenizer.special_ids.get("last")
-    return row if len(row) <= limit else np.append(row[:limit - 1], last) if last is not None else row[:limit]
+    return ids[:limit] if last is None else np.append(ids[:limit - 1], last)
 
 
 def encoding(tokenizer, rows, *, side="end", width=0):
@@ -229,8 +232,10 @@ def special_tokens_forgotten(tokenizer):
 @fault("tokenizer", ["TOK-03"], base="bundled", source="UKPLab/sentence-transformers#3275")
 def padding_left_in(tokenizer):
     """The ids of a text, asked for without padding, are padded to a multiple of eight."""
-    return altered(tokenizer, encode=lambda texts, max_length=None, pad=True: tokenizer.encode(texts, max_length, pad) if pad
-                   else ([np.pad(ids, (0, -len(ids) % 8)) for ids in tokenizer.encode(texts, max_length, pad)[0]], [], []))
+    def encode(texts, max_length=None, pad=True):
+        parts = tokenizer.encode(texts, max_length, pad)
+        return parts if pad else tuple([np.pad(row, (0, -len(row) % 8)) for row in part] for part in parts)
+    return altered(tokenizer, encode=encode)
 
 
 @fault("tokenizer", ["TOK-04"], base="bundled", source="huggingface/transformers#1062")
@@ -343,7 +348,8 @@ def mask_of_another_id(tokenizer):
 @fault("tokenizer", ["TOK-07"], source="huggingface/text-embeddings-inference#705")
 def padded_with_another_id(tokenizer):
     """The tokenizer's own padding id is ignored, and another one fills the batch."""
-    return batches(tokenizer, lambda ids, mask, types: (np.where(mask == 0, tokenizer.special_ids["unknown"], ids), mask, types))
+    other = tokenizer.special_ids["unknown"]
+    return batches(tokenizer, lambda ids, mask, types: (np.where(mask == 0, other, ids), mask, types))
 
 
 @fault("tokenizer", ["TOK-08"], source="mit-nlp/MITIE#17")
@@ -472,14 +478,13 @@ def one_entry_missing(tokenizer):
 def made_up_words_unknown(tokenizer):
     """A word that is no entry as a whole is unknown."""
     def rows(texts, limit):
-        whole = [" ".join(word for word in text.split()) for text in texts]
         found = []
-        for text in whole:
+        for text in texts:
             pieces = [tokenizer.encode([word], None, False)[0][0][1:-1] for word in text.split()]
             unknown = np.array([tokenizer.special_ids["unknown"]])
             ids = [part if len(part) == 1 else unknown for part in pieces]
             found.append(np.concatenate([[tokenizer.special_ids["first"]], *ids, [tokenizer.special_ids["last"]]]))
-        return [row if limit is None else cut(tokenizer, row, limit) for row in found]
+        return [cut(tokenizer, ids, limit) for ids in found]
     return encoding(tokenizer, rows)
 
 
@@ -522,7 +527,7 @@ def pieces_lost(tokenizer):
 
     def rows(texts, limit):
         found = zip(tokenizer.tokens(texts), tokenizer.encode(texts, None, False)[0], strict=True)
-        return [cut(tokenizer, ids[first_pieces(tokens)], limit or 10**9) for tokens, ids in found]
+        return [cut(tokenizer, ids[first_pieces(tokens)], limit) for tokens, ids in found]
     return altered(encoding(tokenizer, rows), tokens=lambda texts: [
         [tokens[i] for i in first_pieces(tokens)] for tokens in tokenizer.tokens(texts)])
 
@@ -599,11 +604,10 @@ def repeated_letters_dropped(maker):
 
 
 @fault("tokenizer_maker", ["GRAN-02"])
-def every_letter_an_entry(maker):
-    """The vocabulary counts occurrences: a letter that occurs twice has two entries."""
+def all_of_ascii_entered(maker):
+    """The vocabulary of characters holds all of ASCII, seen or not."""
     def train_tokenizer(kind, texts, size):
-        made = maker.train_tokenizer(kind, texts, size)
-        return altered(made, vocabulary_size=len(made.special_ids) + sum(Counter("".join(texts)).values()))
+        return maker.train_tokenizer(kind, [*texts, *map(chr, range(128))] if kind == "character" else texts, size)
     return altered(maker, train_tokenizer=train_tokenizer)
 
 
@@ -656,9 +660,9 @@ def words_added_on_the_fly(maker):
 def unseen_words_hashed(maker):
     """An unseen word shares the id of a known one, chosen by a hash."""
     def change(made):
-        def rows(texts, limit):
-            return [np.array([3 + hash_of(word) % (made.vocabulary_size - 3) for word in text.split()])[:limit] for text in texts]
-        return encoding(made, rows)
+        def hashed(text):
+            return np.array([3 + hash_of(word) % (made.vocabulary_size - 3) for word in text.split()])
+        return encoding(made, lambda texts, limit: [hashed(text)[:limit] for text in texts])
     return making(maker, "word", change)
 
 
@@ -710,13 +714,9 @@ def whole_word_missed(maker):
 
 
 def pieces_by(maker, lengths):
-    """The maker whose WordPiece looks for pieces of these lengths, in this order, and yields the first that is an entry."""
-    def with_vocabulary(kind, entries):
-        made = maker.with_vocabulary(kind, entries)
-        return altered(made, tokens=lambda texts: [spell(text, set(entries)) for text in texts]) if kind == "wordpiece" else made
-
-    def spell(text, entries):
-        pieces, rest = [], text
+    """The maker whose WordPiece looks for pieces of these lengths, in this order, and takes the first entry."""
+    def spell(word, entries):
+        pieces, rest = [], word
         while rest:
             mark = "##" if pieces else ""
             size = next((size for size in lengths if size <= len(rest) and mark + rest[:size] in entries), None)
@@ -725,6 +725,18 @@ def pieces_by(maker, lengths):
             pieces.append(mark + rest[:size])
             rest = rest[size:]
         return pieces
+
+    def with_vocabulary(kind, entries):
+        made = maker.with_vocabulary(kind, entries)
+        if kind != "wordpiece":
+            return made
+
+        def tokens(texts):
+            opening, *_, closing = (made.tokens([""])[0] or ["", ""])
+            words = [re.findall(r"[^\W一-鿿]+|[一-鿿]", text.lower()) for text in texts]
+            spelt = [[piece for word in line for piece in spell(word, set(entries))] for line in words]
+            return [[token for token in (opening, *line, closing) if token] for line in spelt]
+        return altered(made, tokens=tokens)
     return altered(maker, with_vocabulary=with_vocabulary)
 
 
@@ -758,7 +770,7 @@ def bytes_lost(maker):
 def kinds_exchanged(maker):
     """WordPiece and BPE are made in each other's place."""
     other = {"wordpiece": "bpe", "bpe": "wordpiece"}
-    return altered(maker, train_tokenizer=lambda kind, texts, size: maker.train_tokenizer(other.get(kind, kind), texts, size))
+    return altered(maker, train_tokenizer=lambda kind, *args: maker.train_tokenizer(other.get(kind, kind), *args))
 
 
 @fault("tokenizer_maker", ["GRAN-10"])
@@ -795,7 +807,7 @@ def characters_for_bytes(maker):
 
 @fault("tokenizer_maker", ["GRAN-13"])
 def ideographs_joined(maker):
-    """WordPiece does not set Chinese characters apart: a run of them is a word, of which one that was not seen is unknown."""
+    """WordPiece does not set Chinese characters apart: a run of them is one word."""
     from tokenizers import normalizers
 
     def change(made):
@@ -816,8 +828,8 @@ def padded_at_the_start(tokenizer):
 @sound("tokenizer")
 def text_by_text(tokenizer):
     """Every text is tokenised by itself, and the batch is put together afterwards."""
-    return altered(encoding(tokenizer, lambda texts, limit: [tokenizer.encode([text], limit, True)[0][0] for text in texts]),
-                   tokens=lambda texts: [tokenizer.tokens([text])[0] for text in texts])
+    found = encoding(tokenizer, lambda texts, limit: [tokenizer.encode([text], limit, True)[0][0] for text in texts])
+    return altered(found, tokens=lambda texts: [tokenizer.tokens([text])[0] for text in texts])
 
 
 @sound("tokenizer", base="bundled")

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from ...bounds import Bound
 from ...data import texts
 from .reading import content_ids, content_tokens, entries, mixed_batch, word
 
@@ -102,10 +101,9 @@ def test_the_largest_id_needs_a_row(layer, evidence, rows):
 def test_every_id_of_a_text_has_a_row(tokenizer, layer, evidence):
     """The ids of a mixed batch, padding included, lie in the table, and so does the last id of the vocabulary."""
     ids, _, _ = tokenizer.encode(mixed_batch())
-    rows = Bound(layer.shape[0] - 1, "the last row of the table")
-    evidence.equal(bool(ids.min() >= 0), True)
-    evidence.at_most(int(ids.max()), rows)
-    evidence.at_most(tokenizer.vocabulary_size - 1, rows)
+    rows, _ = layer.shape
+    evidence.equal(bool(ids.min() >= 0 and ids.max() < rows), True)
+    evidence.equal(tokenizer.vocabulary_size <= rows, True)
 
 
 @pytest.mark.claim("TOK-05")
@@ -160,7 +158,7 @@ def test_every_token_knows_its_characters(tokenizer, evidence):
     for text in (texts()["lookup"], "猫 🙂 the bank", "Crème brûlée, THE bank!"):
         tokens, offsets = tokenizer.tokens([text])[0], tokenizer.offsets([text])[0]
         evidence.equal(len(offsets), len(tokens))
-        pieces = [word(token).removeprefix("##") for token in tokens]
+        pieces = [word(token).removeprefix("##").removesuffix("</w>") for token in tokens]
         found = [plain(text[start:end]).strip() for start, end in offsets.tolist()]
         latin = [i for i, piece in enumerate(pieces) if piece.isascii() and piece.isalpha()]
         evidence.equal([found[i] for i in latin], [pieces[i] for i in latin])
@@ -212,11 +210,11 @@ def test_a_model_takes_missing_types_for_zeros(tokenizer, module, evidence):
     import torch
 
     ids, mask, _ = (torch.from_numpy(part) for part in tokenizer.encode([texts()["lookup"]]))
-    model = module.module()
 
     def states(**types):
         with torch.inference_mode():
-            return model(input_ids=ids, attention_mask=mask, **types).last_hidden_state.numpy()
+            found = module.call("forward", module.module(), input_ids=ids, attention_mask=mask, **types)
+        return found.last_hidden_state.numpy()
 
     missing = states()
     evidence.equal(missing, states(token_type_ids=torch.zeros_like(ids)))
