@@ -48,6 +48,12 @@ def texts() -> dict[str, Any]:
 
 
 @cache
+def training_text() -> list[str]:
+    """Sentences to train small tokenizers on, English and then some Chinese (``fixtures/training_text.txt``)."""
+    return (home() / "fixtures" / "training_text.txt").read_text(encoding="utf-8").splitlines()
+
+
+@cache
 def states() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Hidden states that all-MiniLM-L6-v2 gives for the documents' sentences, a baseline of the chapter ``context``.
 

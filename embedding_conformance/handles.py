@@ -399,16 +399,26 @@ class Tokenizer(Handle):
     def object(self) -> Any:
         return super().object if self._made is None else self._made
 
-    def encode(self, texts: list[str], *, max_length: int | None = None,
-               pad: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """ids, mask and types, [N, L] each when padded (`pad`); texts longer than `max_length` are cut at the end."""
-        answer = self.call("encode", self.object.encode, list(texts), max_length, pad)
-        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-            raise ClaimViolation(f"encode returned {short(answer)}", "a tuple of ids, mask, types")
+    def encode(self, texts: list[str], *, max_length: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ids, mask and types as one batch, padded, [N, L] each; texts longer than `max_length` are cut at the end."""
+        answer = self._encode(texts, max_length, True)
         ids, mask, types = (self.array("encode", part, (len(texts), None)) for part in answer)
         if not ids.shape == mask.shape == types.shape:
             raise ClaimViolation(f"ids, mask, types have shapes {ids.shape}, {mask.shape}, {types.shape}", "one shape")
         return ids, mask, types
+
+    def ids(self, texts: list[str]) -> list[np.ndarray]:
+        """The ids of each text, [L] each, without padding."""
+        answer = self._encode(texts, None, False)[0]
+        if not hasattr(answer, "__len__") or len(answer) != len(texts):
+            raise ClaimViolation(f"encode returned {short(answer)} for ids", f"one entry for each of {len(texts)} texts")
+        return [self.array("encode", row, (None,)) for row in answer]
+
+    def _encode(self, texts: list[str], max_length: int | None, pad: bool) -> Any:
+        answer = self.call("encode", self.object.encode, list(texts), max_length, pad)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ClaimViolation(f"encode returned {short(answer)}", "a tuple of ids, mask, types")
+        return answer
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         """The tokens of each text, special ones included."""
@@ -416,6 +426,13 @@ class Tokenizer(Handle):
         if not isinstance(answer, list) or len(answer) != len(texts):
             raise ClaimViolation(f"tokens returned {short(answer)}", f"a list for each of {len(texts)} texts")
         return answer
+
+    def offsets(self, texts: list[str]) -> list[np.ndarray]:
+        """[L, 2] a text: the characters of the text, from and up to, that a token stands for."""
+        answer = self.call("offsets", self.object.offsets, list(texts))
+        if not hasattr(answer, "__len__") or len(answer) != len(texts):
+            raise ClaimViolation(f"offsets returned {short(answer)}", f"one entry for each of {len(texts)} texts")
+        return [self.array("offsets", pairs, (None, 2)) for pairs in answer]
 
     def decode(self, ids: Any) -> str:
         """The text of a list of ids, without special tokens."""
@@ -442,6 +459,13 @@ class TokenizerMaker(Handle):
     def train_tokenizer(self, kind: str, texts: list[str], vocabulary_size: int) -> Tokenizer:
         """A tokenizer by "character", "word", "bpe" or "wordpiece", trained on the texts."""
         made = self.call("train_tokenizer", self.object.train_tokenizer, kind, list(texts), vocabulary_size)
+        return Tokenizer(self.subject, made)
+
+    def with_vocabulary(self, kind: str, entries: list[str]) -> Tokenizer:
+        """A tokenizer by "character", "word" or "wordpiece" whose entry i has id i; "[PAD]", "[UNK]", "[CLS]" and "[SEP]"
+        have their roles where they are among the entries.
+        """
+        made = self.call("with_vocabulary", self.object.with_vocabulary, kind, list(entries))
         return Tokenizer(self.subject, made)
 
 

@@ -16,13 +16,14 @@ from typing import Any
 
 from ..errors import UsageError, nearest
 
-DEFAULT = ("torch", "bundled", "formulas")
+DEFAULT = ("torch", "bundled", "formulas", "tokenizers")
 #: scheme -> module below this package that opens it, and how the rest of the string is written
 ADAPTERS = {
     "torch": ("torch_stack", ""),
     "bundled": ("bundled", ""),
     "formulas": ("formulas", ""),
     "documents": ("documents_text", ""),
+    "tokenizers": ("tokenizers_stack", ""),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import NoVerdict
 from . import LayerSource, Subject, declared, require_installed
+from .tokenizers_stack import FastTokenizer
 from .torch_stack import TorchLayer, to_numpy, torch
 
 #: sha256 of the model.safetensors that sentence-transformers published
@@ -120,6 +121,13 @@ class Bundled(BertEncoder):
         super().__init__(load_model(), Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length())
 
 
+def read_tokenizer() -> FastTokenizer:
+    """The model's tokenizer alone, without PyTorch and Transformers."""
+    from tokenizers import Tokenizer
+
+    return FastTokenizer(Tokenizer.from_file(str(folder() / "tokenizer.json")))
+
+
 @cache
 def load_model() -> Any:
     """The BertModel in evaluation mode, with attention in plain PyTorch so that no kernel is chosen by size."""
@@ -152,8 +160,11 @@ def open_subject(rest: str = "") -> Subject:
         name="bundled", title=f"all-MiniLM-L6-v2, 30522 x 384 float32, sha256 {SHA256[:12]}",
         capabilities=frozenset({
             "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", "module.module",
-            "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed"}),
-        makers={"layer": lambda: source, "module": Bundled, "encoder": Bundled, "embedder": Bundled},
+            "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed",
+            "tokenizer.encode", "tokenizer.tokens", "tokenizer.decode", "tokenizer.offsets", "tokenizer.special_ids",
+            "tokenizer.vocabulary_size"}),
+        makers={"layer": lambda: source, "tokenizer": read_tokenizer, "module": Bundled, "encoder": Bundled,
+                "embedder": Bundled},
         declares=declared({"precision": "float32", "out_of_range_below": "raise", "out_of_range_above": "raise"},
                           "torch.nn.Embedding")
         | declared({"normalized": True}, "modules.json")
