@@ -55,13 +55,21 @@ def step_bounds(table: np.ndarray, ids: np.ndarray, exact: dict[str, np.ndarray]
     most = int(counts.max(initial=1))
     slope = bounds.chain(4, *arrays, scale=np.abs(exact["output_gradient"]), of="a difference, a quotient, two products")
     gradient = bounds.chain(most + 3, *arrays, scale=size, of=f"a sum of {most} terms with four roundings each")
-    move = bounds.chain(2, *arrays, scale=np.abs(table) + learning_rate * size, of="a product and a difference")
+    move = move_bound(most, np.abs(table) + learning_rate * size, *arrays)
     after = Bound(move.value + learning_rate * gradient.value, f"{move.why}; {gradient.why}")
     loss = loss_bound(exact["loss"], numbers, *arrays)
     # By how much the loss differs on a table that is off: slope times error, and twice that for what is of second order.
     moved = 2 * float(np.abs(exact["output_gradient"]).sum() * np.max(after.value))
     return {"loss": loss, "output": ZERO, "output_gradient": slope, "table_gradient": gradient, "table_after": after,
             "loss_after": Bound(loss.value + moved, f"{loss.why}, on a table that is itself rounded")}
+
+
+def move_bound(most: int, size: float | np.ndarray, *arrays: np.ndarray) -> Bound:
+    """Of a row less rate times gradient, `size` being the sizes of both added up.
+
+    Sparse gradients are not added up before: each of `most` places is taken from the row on its own.
+    """
+    return bounds.chain(most + 1, *arrays, scale=size, of=f"{most} differences and a product")
 
 
 def loss_bound(loss: float | np.ndarray, numbers: int, *arrays: np.ndarray) -> Bound:
@@ -105,7 +113,7 @@ def contraction_bound(table: np.ndarray, target: float, factor: np.ndarray, most
     """
     away = (1 - factor) * np.abs(table - target)
     most_far = np.maximum(np.abs(table), abs(target))
-    move = bounds.chain(2, *arrays, scale=most_far + away, of="a product and a difference")
+    move = move_bound(most, most_far + away, *arrays)
     gradient = bounds.chain(most + 3, *arrays, scale=away, of=f"a sum of {most} terms with four roundings each")
     moving = factor < 1
     value = np.where(moving, (move.value + gradient.value) / np.where(moving, 1 - factor, 1), 0.0)
