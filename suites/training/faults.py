@@ -595,6 +595,18 @@ def rate_of_a_tenth(step):
     return with_optimizer(step, lr=0.1)
 
 
+@fault("training_step", ["SGD-05", "SGD-01"])
+def rate_of_sixteen(step):
+    """The rate is 16 whatever is asked for, so that a row that is used thrice is thrown beyond the target."""
+    return with_optimizer(step, lr=16.0)
+
+
+@fault("training_step", ["PAD-03", "GRAD-01", "PAD-04"], base="formulas")
+def formula_without_the_exception(step):
+    """By hand, padding is added up like any other id."""
+    return padding_id_not_passed(step)
+
+
 @fault("training_step", ["SGD-02", "SGD-01"])
 def rate_a_fifth_too_low(step):
     """The rate is four fifths of what is asked for."""

@@ -144,13 +144,11 @@ def test_the_padding_row_of_the_audit_gets_no_gradient(training_step, evidence):
 
 
 @pytest.mark.claim("PAD-06")
-@pytest.mark.parametrize("shape", TABLE_SIZES[:5])
-def test_without_a_padding_id_every_row_gets_its_gradient(layer, evidence, seed, shape):
+def test_without_a_padding_id_every_row_gets_its_gradient(layer, evidence):
     """Id 0 alone, between others and repeated, and the last id, in layers that were made without a padding id."""
-    rows, width = shape
-    made = layer.with_table(np.ones(shape, np.float32))
-    for ids in (np.array([0]), np.array([0, rows - 1, 0]), np.array([rows - 1])):
-        output_gradient = powers(ids, width)
-        used, sums, _, _ = oracle.row_sums(ids, output_gradient)
-        gradient = made.gradient(ids, output_gradient)
-        evidence.close(gradient[used], sums, EXACT)
+    for rows, width in TABLE_SIZES:
+        made = layer.with_table(np.ones((rows, width), np.float32))
+        for ids in (np.array([0]), np.array([0, rows - 1, 0]), np.array([rows - 1])):
+            output_gradient = powers(ids, width)
+            used, sums, _, _ = oracle.row_sums(ids, output_gradient)
+            evidence.close(made.gradient(ids, output_gradient)[used], sums, EXACT)
