@@ -8,6 +8,7 @@ inner product of the absolute values, where gamma(n) = n u / (1 - n u) and u is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +38,9 @@ def unit_roundoff(*arrays: np.ndarray) -> tuple[float, str]:
     return UNIT_ROUNDOFF[worst], worst
 
 
-def gamma(n: int, u: float) -> float:
+def gamma(n: Any, u: float) -> Any:
     """n u / (1 - n u): the relative error that n roundings can add up to. Raises ValueError when n u reaches 1."""
-    if n * u >= 1:
+    if np.max(n) * u >= 1:
         raise ValueError(f"no bound: {n} roundings of size {u} can lose every digit")
     return n * u / (1 - n * u)
 
@@ -54,6 +55,26 @@ def sum(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
     """Of a sum of n terms; `scale` is the sum of the absolute values."""
     u, name = unit_roundoff(*arrays)
     return Bound(gamma(max(n - 1, 1), u) * scale, f"rounding of a sum of {n} terms in {name}")
+
+
+def accumulated(n: int | np.ndarray, precision: str, scale: float | np.ndarray, exact: float | np.ndarray) -> Bound:
+    """Of a sum of n terms that is added up in float32 or finer and then rounded once to `precision`.
+
+    `scale` is the sum of the absolute values. Adding up in float16 or bfloat16 is not covered: it loses whole terms.
+    """
+    u = UNIT_ROUNDOFF.get(precision, UNIT_ROUNDOFF["float32"])
+    inner = min(u, UNIT_ROUNDOFF["float32"])
+    error = gamma(np.maximum(np.asarray(n) - 1, 1), inner) * np.asarray(scale)
+    if u > inner:
+        error = error + u * (np.abs(exact) + error)
+    where = precision if u == inner else f"float32, rounded once to {precision}"
+    return Bound(error, f"rounding of a sum of {np.max(n)} terms in {where}")
+
+
+def chain(n: int, *arrays: np.ndarray, scale: float | np.ndarray, of: str) -> Bound:
+    """Of a number that n roundings lead to, none of which cancels; `scale` is its size, `of` says which roundings."""
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(n, u) * scale, f"{of}: {n} roundings in {name}")
 
 
 def mean(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:

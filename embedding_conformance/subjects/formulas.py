@@ -6,6 +6,7 @@ import numpy as np
 
 from . import Subject, declared
 from .facets import recognise
+from .formula_training import FormulaStep
 
 
 class Formulas:
@@ -36,5 +37,6 @@ def open_subject(rest: str = "") -> Subject:
     facets = recognise(formulas, "formulas")
     return Subject(
         name="formulas", title="the documents' positions and cosine matrix, in NumPy",
-        capabilities=frozenset().union(*facets.values()), makers=dict.fromkeys(facets, lambda: formulas),
+        capabilities=frozenset({"training_step.mse_step"}).union(*facets.values()),
+        makers=dict.fromkeys(facets, lambda: formulas) | {"training_step": FormulaStep},
         declares=declared({"deterministic": True}, "formulas"), facts={"numpy": np.__version__})
