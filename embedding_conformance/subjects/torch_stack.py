@@ -77,13 +77,16 @@ def to_numpy(tensor: Any) -> np.ndarray:
 
 def open_subject(rest: str = "") -> Subject:
     """The default subject for layers; it needs PyTorch, but imports it only when a layer is made."""
+    from .torch_maker import TorchMaker
+
     require_installed("torch", "default", "torch")
     source = LayerSource(lambda: TorchLayer.holding(numbered_table(30, 8)), TorchLayer.holding)
     return Subject(
         name="torch", title=f"torch.nn.Embedding, torch {version('torch')}",
         capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "layer.gradient", "layer.step",
-                                "layer.padding_id", "module.module"}),
-        makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding)},
+                                "layer.padding_id", "module.module", "layer_maker.make_layer"}),
+        makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding),
+                "layer_maker": TorchMaker},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
                           "torch.nn.Embedding"),
         facts={"torch": version("torch")}, shared=False)
