@@ -87,10 +87,10 @@ def mean_of_draws(n: int, variance: float, reach: float = 0.0) -> Bound:
     With L = ln(2 / `FALSE_ALARM`) the deviation stays below sqrt(2 variance L / n) + 2 reach L / (3 n). This is
 
     - with reach 0, Chernoff's bound for normal numbers, and for all with tails no heavier (sub-Gaussian);
-    - with variance 1/4 and reach 0, Hoeffding's bound (1963) for a share, and Massart's (1990) for the largest distance of
-      an empirical distribution function;
+    - with variance 1/4 and reach 0, Hoeffding's bound (1963) for a share, and Massart's (1990) for the largest distance
+      of an empirical distribution function;
     - Bernstein's bound for numbers of any variance that lie within `reach` of their mean;
-    - with variance 2 and reach 3, the bound of Laurent and Massart (2000, lemma 1) for squares of standard normal numbers.
+    - with variance 2 and reach 3, Laurent and Massart's bound (2000, lemma 1) for squares of standard normal numbers.
     """
     log = math.log(2 / FALSE_ALARM)
     value = math.sqrt(2 * variance * log / n) + 2 * reach * log / (3 * n)

@@ -18,7 +18,7 @@ def few_zeros(layer):
     declared = layer.subject.declares.get("precision")
     if declared is not None and declared.value in bounds.UNIT_ROUNDOFF:
         return Bound(1e-4, "floating-point numbers hardly ever are exactly zero; trained tables were measured at 3e-7")
-    return Bound(0.25, "coarse steps round small numbers to zero, in 4 bits a fifth of a normal table; a ReLU zeroes half")
+    return Bound(0.25, "coarse steps round small numbers to zero, in 4 bits a fifth of a normal table; a ReLU half")
 
 
 @pytest.mark.claim("DENSE-01")
