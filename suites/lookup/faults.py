@@ -804,8 +804,8 @@ def codes_follow_the_length(encodings):
 
 @fault("encodings", ["RANGE-05"], size="subtle")
 def codes_shrink_with_the_length(encodings):
-    """Codes shrink by one part in a thousand million millions for each position of the text."""
-    return altered(encodings, positions=lambda length, width: encodings.positions(length, width) * (1 - 1e-15 * length))
+    """Codes shrink by two parts in a thousand million millions for each position of the text."""
+    return altered(encodings, positions=lambda length, width: encodings.positions(length, width) * (1 - 2e-15 * length))
 
 
 @sound("encodings")

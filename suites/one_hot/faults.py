@@ -286,6 +286,6 @@ def skewed_space(similarity):
 
 @fault("similarity", ["DENSE-03"], size="subtle")
 def first_number_counts_slightly_more(similarity):
-    """The first number of every vector counts more by 256 units in its last place."""
+    """The first number of every vector counts more by 64 units in its last place."""
     return measured_after(similarity, lambda x: x * np.where(
-        np.arange(len(x)) == 0, 1 + 256 * np.finfo(x.dtype).eps, 1).astype(x.dtype))
+        np.arange(len(x)) == 0, 1 + 64 * np.finfo(x.dtype).eps, 1).astype(x.dtype))

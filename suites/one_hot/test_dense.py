@@ -1,5 +1,7 @@
 """The dense vectors that stand in the place of one-hot codes."""
 
+from math import dist
+
 import numpy as np
 import pytest
 
@@ -61,7 +63,7 @@ def test_a_rotation_changes_the_numbers_and_no_similarity(similarity, evidence, 
     sign = np.array([[1, 1], [1, -1]])
     rotation = np.kron(sign, sign)[random.permutation(4)] * random.choice([-1, 1], size=4) / 2
     turned = vectors @ rotation
-    evidence.differs(turned, vectors, 1.0, "a ninth of the largest number")
+    evidence.differs(turned, vectors, 1.0, "the numbers are whole, up to eight and beyond, and not all can stay")
     for (a, b), (c, d) in [((vectors[i], vectors[j]), (turned[i], turned[j])) for i in range(6) for j in range(i)]:
         before, after = similarity.dot(a, b), similarity.dot(c, d)
         scale = float(np.abs(a * b).sum() + np.abs(c * d).sum())
@@ -70,4 +72,4 @@ def test_a_rotation_changes_the_numbers_and_no_similarity(similarity, evidence, 
         evidence.close(after, before, bounds.cosine(4, before, a).scaled(2, "twice, both cosines round"))
         before, after = (similarity.distance(*pair, "euclidean") for pair in ((a, b), (c, d)))
         bound = bounds.norm(6, before, a)  # two terms more: the differences round as well
-        evidence.close(after, before, bound.scaled(2 * float(before), "times twice the distance, both round"))
+        evidence.close(after, before, bound.scaled(2 * dist(a, b), "times twice the distance, both round"))
