@@ -568,14 +568,14 @@ def uniform_of_deviation_one(maker):
 
 @fault("layer_maker", ["INIT-01", "RANGE-01"], size="subtle")
 def deviation_slightly_larger(maker):
-    """The standard deviation of a fresh table is 1.01."""
-    return changed(maker, lambda table: table * np.float32(1.01))
+    """The standard deviation of a fresh table is 1.02."""
+    return changed(maker, lambda table: table * np.float32(1.02))
 
 
 @fault("layer_maker", ["INIT-01"], size="subtle")
 def mean_slightly_off(maker):
-    """The mean of a fresh table is 0.01."""
-    return changed(maker, lambda table: table + np.float32(0.01))
+    """The mean of a fresh table is 0.015."""
+    return changed(maker, lambda table: table + np.float32(0.015))
 
 
 @fault("layer_maker", ["INIT-01", "RANGE-01"])

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from math import erf, sqrt
+from typing import Any
 
 import numpy as np
+
+
+def is_pytorch(module: Any) -> bool:
+    """Whether the subject's layers are PyTorch's own, so that it is known how their tables begin."""
+    import torch
+
+    return isinstance(module.embedding(), torch.nn.Embedding)
 
 
 def normal_distribution(points: np.ndarray) -> np.ndarray:

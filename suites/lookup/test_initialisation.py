@@ -15,13 +15,6 @@ from . import oracle
 FEW = Bound(0.1, "numbers drawn from a continuous distribution hardly ever coincide")
 
 
-def is_pytorch(module):
-    """Whether the subject's layers are PyTorch's own, whose distribution is known."""
-    import torch
-
-    return isinstance(module.embedding(), torch.nn.Embedding)
-
-
 @pytest.mark.claim("INIT-01")
 @pytest.mark.parametrize(("rows", "width"), [(30, 8), (7, 5)])
 def test_a_table_follows_its_seed(layer_maker, evidence, seed, rows, width):
@@ -35,7 +28,7 @@ def test_a_table_follows_its_seed(layer_maker, evidence, seed, rows, width):
 @pytest.mark.claim("INIT-01")
 def test_a_table_of_pytorch_is_standard_normal(layer_maker, module, evidence, seed):
     """Mean and mean square of 5,120,000 numbers, and the distribution of every eighth of them, at 81 points."""
-    evidence.equal(is_pytorch(module), True)
+    evidence.equal(oracle.is_pytorch(module), True)
     numbers = layer_maker.make_layer(10_000, 512, seed=seed).table().astype(np.float64).reshape(-1)
     evidence.at_most(abs(numbers.mean()), bounds.mean_of_draws(numbers.size, 1), "the mean")
     evidence.at_most(abs((numbers**2).mean() - 1), bounds.mean_of_draws(numbers.size, 2, 3), "the mean square, less one")
@@ -77,7 +70,7 @@ def test_the_recorded_table_of_seed_17(layer_maker, module, evidence):
         table[example["padding"]] = 0
         return {"table": table}
 
-    evidence.equal(is_pytorch(module) and module.embedding().weight.device.type == "cpu", True)
+    evidence.equal(oracle.is_pytorch(module) and module.embedding().weight.device.type == "cpu", True)
     first, again = (layer_maker.make_layer(example["rows"], example["width"], padding_id=example["padding"],
                                            seed=example["seed"]).table() for _ in range(2))
     evidence.equal(again, first)

@@ -10,7 +10,6 @@ from ... import bounds
 from ...bounds import Bound
 from ...data import generator, numbered_table
 from . import oracle
-from .test_initialisation import is_pytorch
 
 #: what sine and cosine of the C libraries and of graphics cards keep to
 FOUR_ULPS = "sine and cosine within four units in the last place"
@@ -19,7 +18,7 @@ FOUR_ULPS = "sine and cosine within four units in the last place"
 @pytest.mark.claim("RANGE-01")
 def test_a_third_of_a_fresh_table_of_pytorch_lies_outside(layer_maker, module, evidence, seed):
     """The share beyond one in size of 5,120,000 numbers, and the largest number of ten tables of the documents' size."""
-    evidence.equal(is_pytorch(module), True)
+    evidence.equal(oracle.is_pytorch(module), True)
     table = layer_maker.make_layer(10_000, 512, seed=seed).table()
     expected = 2 * oracle.normal_distribution(np.array([-1.0]))[0]
     evidence.close(np.mean(np.abs(table) > 1), expected, bounds.mean_of_draws(table.size, 1 / 4))
