@@ -7,6 +7,7 @@ inner product of the absolute values, where gamma(n) = n u / (1 - n u) and u is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 
 #: half the distance from 1 to the next number of the format
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: how often, at most, a sound random table may fail one comparison of a statistic
+FALSE_ALARM = 1e-9
 
 
 @dataclass(frozen=True)
@@ -107,3 +110,19 @@ def central_difference(step: float, third: float, error: float) -> Bound:
     """
     return Bound(step * step / 6 * third + error / step,
                  f"a central difference with step {step:.2g}, values exact to {error:.2g}")
+
+
+def mean_of_draws(n: int, variance: float, reach: float = 0.0) -> Bound:
+    """Of the mean of n independent random numbers, around its expectation: exceeded at most once in a billion runs.
+
+    With L = ln(2 / `FALSE_ALARM`) the deviation stays below sqrt(2 variance L / n) + 2 reach L / (3 n). This is
+
+    - with reach 0, Chernoff's bound for normal numbers, and for all with tails no heavier (sub-Gaussian);
+    - with variance 1/4 and reach 0, Hoeffding's bound (1963) for a share, and Massart's (1990) for the largest distance
+      of an empirical distribution function;
+    - Bernstein's bound for numbers of any variance that lie within `reach` of their mean;
+    - with variance 2 and reach 3, Laurent and Massart's bound (2000, lemma 1) for squares of standard normal numbers.
+    """
+    log = math.log(2 / FALSE_ALARM)
+    value = math.sqrt(2 * variance * log / n) + 2 * reach * log / (3 * n)
+    return Bound(value, f"what a mean of {n} independent draws exceeds in one run of a billion")
