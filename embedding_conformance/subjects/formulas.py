@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from . import Subject, declared
+from .exact_index import ExactIndex
 from .facets import recognise
+from .maps import Maps
 
 
-class Formulas:
+class Formulas(Maps, ExactIndex):
     """Results have the floating format of the vectors that go in."""
 
     def positions(self, length: int, width: int) -> np.ndarray:
@@ -34,6 +36,8 @@ def open_subject(rest: str = "") -> Subject:
     formulas = Formulas()
     facets = recognise(formulas, "formulas")
     return Subject(
-        name="formulas", title="the documents' positions and cosine matrix, in NumPy",
-        capabilities=frozenset().union(*facets.values()), makers=dict.fromkeys(facets, lambda: formulas),
-        declares=declared({"deterministic": True}, "formulas"), facts={"numpy": np.__version__})
+        name="formulas", title="the documents' formulas: positions, cosines, map, search, analogy, in NumPy",
+        capabilities=frozenset().union(*facets.values()),
+        # A maker for each facet, so that a fault of one facet is judged on that facet alone.
+        makers={facet: lambda: formulas for facet in facets},
+        declares=declared({"deterministic": True, "exact": True}, "formulas"), facts={"numpy": np.__version__})
