@@ -74,13 +74,15 @@ def test_queen_is_first_only_without_the_inputs(projector, evidence):
 
 
 @pytest.mark.claim("ANALOGY-04")
-def test_an_excluded_input_does_not_outrank_an_opposite(projector, evidence):
-    """Where all that is left points away, what points away least is first, and no excluded input with a score of zero."""
-    candidates = np.array([[1, 0], [0, 1], [-1, -3], [-2, -1]], dtype=np.float32)
-    indices, scores = projector.analogy(candidates[:1], -candidates[1:2], candidates, exclude_inputs=True, k=2)
-    exact = oracle.analogy_scores(candidates[:1], -candidates[1:2], candidates)
-    evidence.equal(sorted(row for row in range(4) if exact[row] < 0), [2, 3])
-    evidence.ranked(indices, scores, without(exact, [0]), oracle.analogy_bound(candidates[:1], -candidates[1:2], scores))
+@pytest.mark.parametrize(("add", "subtract"), [([0], [1]), ([1, 0], [2]), ([0], [4])])
+def test_excluded_inputs_leave_only_the_others(projector, evidence, add, subtract):
+    """Vectors of which inputs that were subtracted would rank well, and others point away: no input takes a place."""
+    candidates = np.array([[4, 1], [1, 0], [0, -1], [-1, -3], [-1, 0]], dtype=np.float32)
+    positive, negative = candidates[add], candidates[subtract]
+    left = 5 - len(add) - len(subtract)
+    indices, scores = projector.analogy(positive, negative, candidates, exclude_inputs=True, k=left)
+    exact = without(oracle.analogy_scores(positive, negative, candidates), add + subtract)
+    evidence.ranked(indices, scores, exact, oracle.analogy_bound(positive, negative, candidates, scores))
 
 
 @pytest.mark.claim("ANALOGY-05")

@@ -31,9 +31,9 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def points(name: str, seed: int) -> np.ndarray:
     """[N, d] float32: points to map.
 
-    "sentences" are the documents'. "separate" are nine points around a mean far from zero, whose variances are powers of
-    four; "square" are as many points as numbers, so that a table that lies on its side has the right shape; "tied" have two
-    equal largest variances, so that only the plane of the first two axes is determined.
+    "sentences" are the documents'. "separate" are nine points around a mean far from zero, whose variances are powers
+    of four; "square" are as many points as numbers, so that a table that lies on its side has the right shape; "tied"
+    have two equal largest variances, so that only the plane of the first two axes is determined.
     """
     if name == "sentences":
         return sentences()
