@@ -81,9 +81,9 @@ def cosine(n: int, *arrays: np.ndarray) -> Bound:
 def distance(n: int, *arrays: np.ndarray, exact: np.ndarray, lengths: np.ndarray) -> Bound:
     """Of Euclidean distances of n-vectors; `exact` are the distances, `lengths` the sums of the two vectors' lengths.
 
-    Searches compute the square of a distance from inner products, and where the vectors are close to each other, little of
-    it is left: the square may be off by gamma(n + 4) times the square of the sum of lengths. Its root is then off by at most
-    that over the distance, and by at most the root of that; and it rounds once itself.
+    Searches compute the square of a distance from inner products, and where the vectors are close to each other, little
+    of it is left: the square may be off by gamma(n + 4) times the square of the sum of lengths. Its root is then off by
+    at most that over the distance, and by at most the root of that; and it rounds once itself.
     """
     u, name = unit_roundoff(*arrays)
     square = gamma(n + 4, u) * lengths**2
@@ -95,8 +95,10 @@ def distance(n: int, *arrays: np.ndarray, exact: np.ndarray, lengths: np.ndarray
 def decomposition(shape: tuple[int, ...], *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
     """Of singular values and axes of a matrix. `scale` is the largest singular value, for axes divided by their gap.
 
-    A backward stable decomposition is exact for a matrix that differs by p u times its largest singular value, where p grows
-    modestly with the size (Anderson et al., LAPACK Users' Guide, 3rd ed., section 4.9); p is taken as the larger side.
+    A backward stable decomposition is exact for a matrix that differs by p u times its largest singular value, where p
+    grows modestly with the size (Anderson et al., LAPACK Users' Guide, 3rd ed., section 4.9); p is taken as the larger
+    side.
     """
     u, name = unit_roundoff(*arrays)
-    return Bound(gamma(max(shape), u) * scale, f"rounding of a decomposition of {shape[0]} x {shape[1]} numbers in {name}")
+    size = " x ".join(map(str, shape))
+    return Bound(gamma(max(shape), u) * scale, f"rounding of a decomposition of {size} numbers in {name}")

@@ -152,7 +152,7 @@ class Evidence:
             raise ClaimViolation(f"they differ by {measured:.3g} at most", f"at least {at_least:.3g}: {why}")
 
     def ranked(self, indices: Any, scores: Any, exact: Any, bound: Bound) -> None:
-        """`indices` [M, k] name the k columns of `exact` [M, N] with the largest scores, best first; `scores` [M, k] are theirs.
+        """Each ranking in `indices` [M, k] names the k best columns of `exact` [M, N], best first; `scores` are theirs.
 
         One ranking may come as [k], [k] and [N]. Which columns belong there, and in which order, is decided by the exact
         scores; those that lie within the bound of each other (a number, or one for every element of `exact`) are tied. A
@@ -164,7 +164,7 @@ class Evidence:
             raise HarnessFault(f"{len(indices)} rankings are judged by {len(exact)} rows of exact scores")
         for place, ranking in enumerate(indices):
             if ranking.dtype.kind not in "iu" or not 0 <= ranking.min() <= ranking.max() < exact.shape[1]:
-                raise ClaimViolation(f"ranking {place} names {short(ranking.tolist())}", f"rows 0 to {exact.shape[1] - 1}")
+                raise ClaimViolation(f"ranking {place} names {short(ranking.tolist())}", f"0 to {exact.shape[1] - 1}")
             if len(set(ranking.tolist())) < len(ranking):
                 raise ClaimViolation(f"ranking {place} names a row twice", "every row once", [short(ranking.tolist())])
         limit = np.broadcast_to(np.asarray(bound.value, np.float64), exact.shape)
@@ -176,7 +176,7 @@ class Evidence:
         self._best_first(indices, exact, limit, bound.why)
 
     def _best_first(self, indices: np.ndarray, exact: np.ndarray, limit: np.ndarray, why: str) -> None:
-        """No column that stands later in a ranking, or not in it at all, exceeds an earlier one beyond both their limits."""
+        """No column that stands later in a ranking, or not in it, exceeds an earlier one beyond both their limits."""
         worst_of_all = (-math.inf, 0, 0, 0)
         for place, ranking in enumerate(indices):
             least, most = exact[place] - limit[place], exact[place] + limit[place]
@@ -193,8 +193,9 @@ class Evidence:
         chosen = indices[place, rank]
         ahead = float(exact[place, rival] - exact[place, chosen]) if excess > -math.inf else -math.inf
         comparison = Comparison("ranked", indices.size, ahead if math.isfinite(ahead) else None,
-                                float(limit[place, rival] + limit[place, chosen]), why, f"ranking {place}, rank {rank + 1}",
-                                f"row {rival}, {exact[place, rival]:.6g}", f"row {chosen}, {exact[place, chosen]:.6g}")
+                                float(limit[place, rival] + limit[place, chosen]), why,
+                                f"ranking {place}, rank {rank + 1}", f"row {rival}, {exact[place, rival]:.6g}",
+                                f"row {chosen}, {exact[place, chosen]:.6g}")
         self.comparisons.append(comparison)
         if excess > 0:
             raise ClaimViolation(f"a row that scores {ahead:.3g} less stands before a better one",
@@ -220,8 +221,8 @@ class Evidence:
         """Regression values of this project: `arrays` agree with the stored ones within the stored, derived bound.
 
         `oracle` computes the same arrays independently in float64. It is called only when the values are written, and the
-        bound is eight times the largest distance between the two (see `embedding_conformance.baselines`). `rounding` holds,
-        by name, what sound algorithms may differ by on these data, where that can be more.
+        bound is eight times the largest distance between the two (see `embedding_conformance.baselines`). `rounding`
+        holds by name what sound algorithms may differ by on these data, where that can be more.
         """
         if self.store is None:
             raise HarnessFault("no store of baselines here")

@@ -57,7 +57,7 @@ def looking_at(index, choose, **replaced):
     return altered(index, search=search, **replaced)
 
 
-# --- rankings --------------------------------------------------------------------------------------------------------------
+# --- rankings ---------------------------------------------------------------------------------------------------------
 
 
 @fault("index", [*RANKING, "RETR-02", "RETR-07", "RETR-13", "BASE-06"])
@@ -202,7 +202,7 @@ def best_missed_in_short_lists(index):
     return altered(index, search=search)
 
 
-# --- scores ----------------------------------------------------------------------------------------------------------------
+# --- scores -----------------------------------------------------------------------------------------------------------
 
 
 @fault("index", ["RETR-03", "RETR-04", "RETR-10", "BASE-06"], source="mem0ai/mem0#5960")
@@ -310,12 +310,12 @@ def computed_in_fewer_digits(index):
     return rescored(index, lambda scores: scores + 2e-12 * np.abs(scores[np.isfinite(scores)]).max().astype(scores.dtype))
 
 
-# --- rows that go, come twice or are nothing ----------------------------------------------------------------------------------
+# --- rows that go, come twice or are nothing --------------------------------------------------------------------------
 
 
 @fault("index", ["RETR-12"], source="deepset-ai/haystack#6228")
 def rows_move_up(index):
-    """When a row is deleted, those after it move up by one and are found under their new numbers; its vector goes last."""
+    """When a row is deleted, those after it move up by one and are found under their new numbers."""
     last, build = watched(index)
 
     def delete(row):
@@ -440,7 +440,7 @@ def rows_after_a_zero_lost(index):
     return stored(index, change)
 
 
-# --- the matrix, and texts -----------------------------------------------------------------------------------------------------
+# --- the matrix, and texts --------------------------------------------------------------------------------------------
 
 
 @fault("similarity", ["SHAPE-13"])
@@ -507,7 +507,8 @@ def states_of_the_first_token(encoder):
 @fault("encoder", ["BASE-08"])
 def states_too_long(encoder):
     """Every state is a hundredth too long; no cosine shows it."""
-    return altered(encoder, hidden_states=lambda texts: [rows * np.float32(1.01) for rows in encoder.hidden_states(texts)])
+    return altered(encoder, hidden_states=lambda texts: [rows * np.float32(1.01)
+                                                         for rows in encoder.hidden_states(texts)])
 
 
 @fault("encoder", ["BASE-08"], size="subtle")
@@ -520,7 +521,7 @@ def slightly_other_weights(encoder):
     return altered(encoder, hidden_states=hidden_states)
 
 
-# --- sound variants --------------------------------------------------------------------------------------------------------
+# --- sound variants ---------------------------------------------------------------------------------------------------
 
 
 @sound("index")

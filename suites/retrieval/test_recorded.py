@@ -40,5 +40,6 @@ def test_recorded_scores_of_the_model(encoder, evidence):
         return numbers_of(np.stack([states.mean(axis=0) for states in hidden_states(sentences())]))
 
     raw = np.stack([states.astype(np.float64).mean(axis=0) for states in encoder.hidden_states(sentences())])
-    found = {key: array.astype(np.float32 if array.dtype.kind == "f" else np.int64) for key, array in numbers_of(raw).items()}
+    found = {key: array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
+             for key, array in numbers_of(raw).items()}
     evidence.baseline("bundled_search", found, exact)

@@ -61,7 +61,7 @@ def test_inner_products_favour_the_longer_vector(index, evidence):
 
 @pytest.mark.claim("RETR-04")
 def test_only_inner_products_grow_with_a_document(index, evidence):
-    """One document after the other is made a hundred times as long: its inner product grows a hundredfold, no cosine does."""
+    """Each document in turn is made a hundred times as long: its inner product grows a hundredfold, no cosine does."""
     for row in range(6):
         longer, dots = documents().copy(), document_scores("dot").copy()
         longer[row] *= 100

@@ -22,9 +22,8 @@ def test_rows_come_in_the_order_of_the_texts(embedder, evidence):
     distances = np.linalg.norm(together[:, None].astype(np.float64) - alone, axis=2)
     for row in range(7):
         other = np.delete(distances[row], row).min()
-        evidence.at_most(distances[row, row] / other, Bound(0.25, "a quarter of the distance to the nearest other text; a row "
-                                                                  "that belongs to another text has 1 or more"),
-                         f"row {row}")
+        bound = Bound(0.25, "a quarter of the distance to the nearest other text; a row of another text has 1 or more")
+        evidence.at_most(distances[row, row] / other, bound, f"row {row}")
 
 
 @pytest.mark.claim("RETR-08")
@@ -33,8 +32,9 @@ def test_the_two_documents_on_code_come_first(embedder, evidence):
     vectors = embedder.embed(sentences())
     scores = [cosine(vectors[0], vector) for vector in vectors[1:]]
     others = max(scores[2:])
-    evidence.greater(scores[0], others, 0.3, "less than half of what the trained model was measured to have, 0.675; untrained "
-                                             "ones have 0.02 at most, looked-up rows 0.28")
-    evidence.greater(scores[1], others, 0.1, "a third of what the trained model was measured to have, 0.285; looked-up rows "
-                                             "have 0.064")
+    evidence.greater(scores[0], others, 0.3,
+                     "less than half of what the trained model was measured to have, 0.675; untrained ones have 0.02 at "
+                     "most, looked-up rows 0.28")
+    evidence.greater(scores[1], others, 0.1,
+                     "a third of what the trained model was measured to have, 0.285; looked-up rows have 0.064")
     evidence.greater(scores[0], scores[1], 0.1, "a quarter of what the trained model was measured to have, 0.39")

@@ -24,7 +24,7 @@ def decomposed(x):
     return np.linalg.svd(x, full_matrices=False)[2]
 
 
-# --- maps ------------------------------------------------------------------------------------------------------------------
+# --- maps -------------------------------------------------------------------------------------------------------------
 
 
 @fault("projector", [*MAP, "MAP-04", "MAP-06"], source="UKPLab/sentence-transformers#2657")
@@ -140,7 +140,7 @@ def left_singular_vectors(projector):
 
 @fault("projector", ["MAP-02", "SHAPE-15"])
 def covariance_by_rows(projector):
-    """Rows are taken for variables, as numpy.cov does unless told otherwise: the map has an axis number for each sentence."""
+    """Rows are taken for variables, as numpy.cov does unless told otherwise: axes have a number for each sentence."""
     def project(x, n):
         axes = np.linalg.eigh(np.cov(x))[1].T[::-1][:n]
         return (x - x.mean(axis=0))[:, :len(x)] @ axes.T[:x.shape[1]], x.mean(axis=0), axes
@@ -224,7 +224,7 @@ def points_in_another_unit(projector):
     return altered(projector, project=project)
 
 
-# --- lines -----------------------------------------------------------------------------------------------------------------
+# --- lines ------------------------------------------------------------------------------------------------------------
 
 
 @fault("projector", [*LINE, "INTERP-05"])
@@ -344,7 +344,7 @@ def no_direction_near_the_middle(projector):
     return altered(projector, interpolate=interpolate)
 
 
-# --- analogies -------------------------------------------------------------------------------------------------------------
+# --- analogies --------------------------------------------------------------------------------------------------------
 
 
 def asked(projector, change):
@@ -432,7 +432,8 @@ def long_candidates_first(projector):
 @fault("projector", ["ANALOGY-04", "BASE-05"], source="sajari/word2vec#6")
 def inputs_not_excluded(projector):
     """Inputs may come out although they are to be excluded."""
-    return altered(projector, analogy=lambda p, n, candidates, exclude_inputs, k: projector.analogy(p, n, candidates, False, k))
+    return altered(projector, analogy=lambda p, n, candidates, exclude_inputs, k:
+                   projector.analogy(p, n, candidates, False, k))
 
 
 @fault("projector", ["ANALOGY-04"])
@@ -558,11 +559,11 @@ def scores_off_in_the_last_digits(projector):
     return altered(projector, analogy=analogy)
 
 
-# --- neighbours ------------------------------------------------------------------------------------------------------------
+# --- neighbours -------------------------------------------------------------------------------------------------------
 
 
 @fault("index", ["MAP-05"])
-def searched_on_the_map(index):
+def searched_in_three_dimensions(index):
     """Vectors and queries are projected on three principal axes before the search."""
     kept = {}
 
@@ -591,7 +592,7 @@ def itself_left_out(index):
     return altered(index, search=search)
 
 
-# --- encoders --------------------------------------------------------------------------------------------------------------
+# --- encoders ---------------------------------------------------------------------------------------------------------
 
 
 @fault("embedder", ["MAP-08", "MAP-09", "ANALOGY-01", "ANALOGY-02", "BASE-07", "BASE-09"])
@@ -639,7 +640,7 @@ def slightly_other_weights(embedder):
     return altered(embedder, embed=embed)
 
 
-# --- sound variants --------------------------------------------------------------------------------------------------------
+# --- sound variants ---------------------------------------------------------------------------------------------------
 
 
 @sound("projector", source="scikit-learn/scikit-learn#18941")

@@ -22,13 +22,14 @@ class Components:
     shape: tuple[int, int]
 
     def groups(self, n: int) -> list[range]:
-        """The first n axes in groups; within a group the variances are so close that only the group's space is determined.
+        """The first n axes in groups: within a group variances are so close that only the group's space is determined.
 
         Close is a hundredth of the largest one. A group may reach beyond the first n axes.
         """
         starts = [0] + [i for i in range(1, len(self.squares))
                         if self.squares[i - 1] - self.squares[i] > self.squares[0] / 100]
-        return [range(start, end) for start, end in zip(starts, [*starts[1:], len(self.squares)], strict=True) if start < n]
+        ends = [*starts[1:], len(self.squares)]
+        return [range(start, end) for start, end in zip(starts, ends, strict=True) if start < n]
 
     def turned(self, group: range, *arrays: np.ndarray) -> Bound:
         """How far a computed axis of a group may point out of the group's space: the sine of the angle.

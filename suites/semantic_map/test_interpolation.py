@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ... import bounds
+from ...bounds import Bound
 from ...data import generator
 from ...evidence import ClaimViolation
 from ..similarity.oracle import cosine
@@ -29,7 +30,7 @@ def cosines(moving, row):
 
 
 def rounding(moving):
-    """Of the cosine of an interpolated vector: of an inner product, and of the vector, whose blend is 0.7 long at least."""
+    """Of the cosine of an interpolated vector: of an inner product, and of the vector, whose blend is not short."""
     return bounds.cosine(384, sentences(), moving).scaled(2, "twice, the vector is rounded and is not exactly one long")
 
 
@@ -71,8 +72,8 @@ def test_the_point_nears_one_and_leaves_the_other(projector, evidence, target):
     bound = rounding(moving)
     for cosine_steps in (np.diff(cosines(moving, target)), -np.diff(cosines(moving, 0))):
         evidence.at_most(-cosine_steps.min(), bound, "the largest step back")
-        evidence.greater(cosine_steps.sum(), 0, 0.2, "the two cosines of the pairs are 0.73 and 0.09; from end to end they "
-                                                     "change by 0.27 at least")
+        evidence.greater(cosine_steps.sum(), 0, 0.2,
+                         "the cosines of the two pairs are 0.73 and 0.09, so they change by 0.27 or more")
 
 
 @pytest.mark.claim("INTERP-03")
@@ -97,7 +98,7 @@ def test_the_two_vectors_stay_as_they_are(projector, evidence, t):
 @pytest.mark.claim("INTERP-05")
 @every_target
 def test_scores_along_the_way_are_cosines(projector, evidence, target):
-    """Inner products of every sentence with the moving point against the cosines with the exact blend; none beyond one."""
+    """Inner products of all sentences with the moving point against cosines with the exact blend; none beyond one."""
     vectors = sentences()
     moving = path(projector, target, [0, 0.25, 0.5, 0.75, 1])
     scores = moving.astype(np.float64) @ vectors.astype(np.float64).T
@@ -114,7 +115,7 @@ def test_the_point_follows_the_chord(projector, evidence):
     whole = acos(cosine(vectors[0], vectors[1]))
     gone = acos(cosine(vectors[0], projector.interpolate(vectors[0], vectors[1], 0.25))) / whole
     exact = acos(cosine(vectors[0], oracle.blend(vectors[0], vectors[1], 0.25))) / whole
-    evidence.at_most(abs(gone - exact), bounds.Bound((0.25 - exact) / 8, "an eighth of the distance from the arc's quarter"))
+    evidence.at_most(abs(gone - exact), Bound((0.25 - exact) / 8, "an eighth of the distance from the arc's quarter"))
 
 
 def interpolated_or_nan(projector, a, b, t):

@@ -135,7 +135,7 @@ def test_a_point_for_every_sentence(projector, evidence):
     evidence.equal(list(((current - mean) @ axes.T).shape), [3])
 
 
-# --- neighbours: what a map must not be used for -----------------------------------------------------------------------
+# --- neighbours: what a map must not be used for ----------------------------------------------------------------------
 
 
 @cache
