@@ -92,13 +92,23 @@ def distance(n: int, *arrays: np.ndarray, exact: np.ndarray, lengths: np.ndarray
     return Bound(value, f"rounding of a distance of two {n}-vectors in {name}, computed from inner products")
 
 
-def decomposition(shape: tuple[int, ...], *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
+def decomposition(shape: tuple[int, int], *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
     """Of singular values and axes of a matrix. `scale` is the largest singular value, for axes divided by their gap.
 
     A backward stable decomposition is exact for a matrix that differs by p u times its largest singular value, where p
-    grows modestly with the size (Anderson et al., LAPACK Users' Guide, 3rd ed., section 4.9); p is taken as the larger
-    side.
+    grows modestly with the size (Anderson et al., LAPACK Users' Guide, 3rd ed., section 4.9). It is taken as the sum of
+    the sides, since the covariance of the rows may be decomposed instead, which rounds once for each row.
     """
     u, name = unit_roundoff(*arrays)
-    size = " x ".join(map(str, shape))
-    return Bound(gamma(max(shape), u) * scale, f"rounding of a decomposition of {size} numbers in {name}")
+    rows, columns = shape
+    return Bound(gamma(rows + columns, u) * scale, f"rounding of a decomposition of {rows} x {columns} numbers in {name}")
+
+
+def central_difference(step: float, third: float, error: float) -> Bound:
+    """Of (f(x + s) - f(x - s)) / 2 s for a slope: the next term of Taylor's series and the error of f, spread over s.
+
+    `third` is the largest third derivative of f nearby, `error` that of f itself. The bound is smallest with the step
+    (3 error / third) ** (1/3).
+    """
+    return Bound(step * step / 6 * third + error / step,
+                 f"a central difference with step {step:.2g}, values exact to {error:.2g}")

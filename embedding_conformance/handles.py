@@ -7,6 +7,7 @@ inputs, checks type and shape of every answer, and turns an exception, a wrong t
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,6 +39,10 @@ class Handle:
         """How often the test called its subject."""
         return self.calls
 
+    def renew(self) -> None:
+        """Forget what the test did, so that it can run once more."""
+        self.calls = 0
+
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
@@ -57,6 +62,8 @@ class Handle:
                 if str(answer.dtype) == "torch.bfloat16":
                     answer = answer.float()
             array = np.asarray(answer)
+            if str(array.dtype) == "bfloat16":  # of ml_dtypes
+                array = array.astype(np.float32)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ClaimViolation(f"{method} returned {short(answer)}", "an array of numbers") from error
         if array.dtype.kind not in "fiubV":
@@ -94,7 +101,9 @@ class Layer(Handle):
 
     @property
     def source(self) -> LayerSource:
-        return super().object
+        """Where the subject's layers come from."""
+        source: LayerSource = super().object
+        return source
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -131,7 +140,9 @@ class Layer(Handle):
     def held(self, given: np.ndarray) -> np.ndarray:
         """What a layer that was given this table holds: the same numbers at the precision that the subject declares."""
         declaration = self.subject.declares.get("precision")
-        return given if declaration is None else given.astype(declaration.value)
+        if declaration is None:
+            return given
+        return bfloat16_numbers(given) if declaration.value == "bfloat16" else given.astype(declaration.value)
 
     def over(self, sizes: tuple[tuple[int, int], ...] = TABLE_SIZES) -> Iterator[Layer]:
         """Layers of these sizes whose rows name themselves; a subject that cannot be given a table, as it is."""
@@ -309,9 +320,32 @@ class Embedder(Handle):
 
 
 class TiedModel(Handle):
-    """A causal language model whose output projection is its input table."""
+    """A causal language model whose output projection is its input table. Every test has a model of its own to change."""
 
     facet = "tied_model"
+
+    def __init__(self, subject: Subject, made: Any = None):
+        super().__init__(subject)
+        self._made = made
+        self._relatives: list[TiedModel] = []
+
+    @property
+    def object(self) -> Any:
+        """Made anew, or a deep copy of an object that was given as it is."""
+        if self._made is None:
+            self._made = copy.deepcopy(super().object) if self.subject.shared else self.subject.new(self.facet)
+        return self._made
+
+    def renew(self) -> None:
+        super().renew()
+        self._made = None
+        self._relatives.clear()
+
+    @property
+    def padding_id(self) -> int | None:
+        """The id whose row gets nothing from the input side, as the model itself says."""
+        value = getattr(self.object, "padding_id", None)
+        return None if value is None else int(value)
 
     def table(self) -> np.ndarray:
         """[V, d]: the shared table."""
@@ -335,7 +369,7 @@ class TiedModel(Handle):
         return self.array("gradient", answer, (None, None))
 
     def step(self, ids: np.ndarray, targets: np.ndarray, learning_rate: float) -> None:
-        """One step of gradient descent on that loss."""
+        """One step of gradient descent on that loss, of all that the model learns."""
         self.call("step", self.object.step, ids.copy(), targets.copy(), learning_rate)
 
     def parameter_count(self) -> int:
@@ -343,15 +377,16 @@ class TiedModel(Handle):
         return int(self.call("parameter_count", self.object.parameter_count))
 
     def after(self, operation: str) -> TiedModel:
-        """A copy of the model after an operation that may break the tie, such as "deepcopy" or "save and load"."""
-        other = type(self)(self.subject)
-        other.__dict__["_copy"] = self.call(f"after {operation}", self.object.after, operation)
-        other.calls = 1
-        return other
+        """A copy of the model after an operation: "deepcopy", "to float64", "state dict" (into a new model), "save and
+        load", "resize" (some rows more) or "untie" (an output projection of its own, which begins with the same numbers).
+        """
+        made = self.call(f"after {operation}", self.object.after, operation)
+        relative = TiedModel(self.subject, made)
+        self._relatives.append(relative)
+        return relative
 
-    @property
-    def object(self) -> Any:
-        return self.__dict__.get("_copy") or super().object
+    def total_calls(self) -> int:
+        return self.calls + sum(relative.total_calls() for relative in self._relatives)
 
 
 class Tokenizer(Handle):
@@ -367,16 +402,26 @@ class Tokenizer(Handle):
     def object(self) -> Any:
         return super().object if self._made is None else self._made
 
-    def encode(self, texts: list[str], *, max_length: int | None = None,
-               pad: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """ids, mask and types, [N, L] each when padded (`pad`); texts longer than `max_length` are cut at the end."""
-        answer = self.call("encode", self.object.encode, list(texts), max_length, pad)
-        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-            raise ClaimViolation(f"encode returned {short(answer)}", "a tuple of ids, mask, types")
+    def encode(self, texts: list[str], *, max_length: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ids, mask and types as one batch, padded, [N, L] each; texts longer than `max_length` are cut at the end."""
+        answer = self._encode(texts, max_length, True)
         ids, mask, types = (self.array("encode", part, (len(texts), None)) for part in answer)
         if not ids.shape == mask.shape == types.shape:
             raise ClaimViolation(f"ids, mask, types have shapes {ids.shape}, {mask.shape}, {types.shape}", "one shape")
         return ids, mask, types
+
+    def ids(self, texts: list[str]) -> list[np.ndarray]:
+        """The ids of each text, [L] each, without padding."""
+        answer = self._encode(texts, None, False)[0]
+        if not hasattr(answer, "__len__") or len(answer) != len(texts):
+            raise ClaimViolation(f"encode returned {short(answer)} for ids", f"one entry for each of {len(texts)} texts")
+        return [self.array("encode", row, (None,)) for row in answer]
+
+    def _encode(self, texts: list[str], max_length: int | None, pad: bool) -> Any:
+        answer = self.call("encode", self.object.encode, list(texts), max_length, pad)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ClaimViolation(f"encode returned {short(answer)}", "a tuple of ids, mask, types")
+        return answer
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         """The tokens of each text, special ones included."""
@@ -384,6 +429,13 @@ class Tokenizer(Handle):
         if not isinstance(answer, list) or len(answer) != len(texts):
             raise ClaimViolation(f"tokens returned {short(answer)}", f"a list for each of {len(texts)} texts")
         return answer
+
+    def offsets(self, texts: list[str]) -> list[np.ndarray]:
+        """[L, 2] a text: the characters of the text, from and up to, that a token stands for."""
+        answer = self.call("offsets", self.object.offsets, list(texts))
+        if not hasattr(answer, "__len__") or len(answer) != len(texts):
+            raise ClaimViolation(f"offsets returned {short(answer)}", f"one entry for each of {len(texts)} texts")
+        return [self.array("offsets", pairs, (None, 2)) for pairs in answer]
 
     def decode(self, ids: Any) -> str:
         """The text of a list of ids, without special tokens."""
@@ -410,6 +462,13 @@ class TokenizerMaker(Handle):
     def train_tokenizer(self, kind: str, texts: list[str], vocabulary_size: int) -> Tokenizer:
         """A tokenizer by "character", "word", "bpe" or "wordpiece", trained on the texts."""
         made = self.call("train_tokenizer", self.object.train_tokenizer, kind, list(texts), vocabulary_size)
+        return Tokenizer(self.subject, made)
+
+    def with_vocabulary(self, kind: str, entries: list[str]) -> Tokenizer:
+        """A tokenizer by "character", "word" or "wordpiece" whose entry i has id i; "[PAD]", "[UNK]", "[CLS]" and "[SEP]"
+        have their roles where they are among the entries.
+        """
+        made = self.call("with_vocabulary", self.object.with_vocabulary, kind, list(entries))
         return Tokenizer(self.subject, made)
 
 
@@ -476,8 +535,9 @@ class Projector(Handle):
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
             raise ClaimViolation(f"project returned {short(answer)}", "a tuple of points, mean, axes")
         count, width = vectors.shape
-        points, mean, axes = answer
-        return self.array("points", points, (count, n)), self.array("mean", mean, (width,)), self.array("axes", axes, (n, width))
+        shapes = {"points": (count, n), "mean": (width,), "axes": (n, width)}
+        points, mean, axes = (self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True))
+        return points, mean, axes
 
     def interpolate(self, a: np.ndarray, b: np.ndarray, t: float, *, finite: bool = True) -> np.ndarray:
         """[d]: the point at t (0 is a, 1 is b) of the straight line, scaled to length one."""
@@ -542,6 +602,13 @@ HANDLES: dict[str, type[Handle]] = {
     for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
                    Pooler, Encodings, Similarity, Projector, Index, Document)
 }
+
+
+def bfloat16_numbers(array: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 numbers, ties to even, as float32 (NumPy has no such format)."""
+    bits = array.astype(np.float32).view(np.uint32)
+    rounded: np.ndarray = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32)
 
 
 def short_text(error: BaseException) -> str:

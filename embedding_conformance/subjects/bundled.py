@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import NoVerdict
 from . import LayerSource, Subject, declared, require_installed
+from .tokenizers_stack import FastTokenizer
 from .torch_stack import TorchLayer, to_numpy, torch
 
 #: sha256 of the model.safetensors that sentence-transformers published
@@ -61,6 +62,7 @@ class BertEncoder:
     def __init__(self, model: Any, tokenizer: Any, max_seq_length: int, normalized: bool = True):
         self.model = model
         self.tokenizer = tokenizer
+        self.max_seq_length = max_seq_length
         self.normalized = normalized
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_seq_length)
@@ -69,7 +71,8 @@ class BertEncoder:
         return self.model
 
     def _encoded(self, texts: list[str]) -> list[Any]:
-        return self.tokenizer.encode_batch(texts)
+        encodings: list[Any] = self.tokenizer.encode_batch(texts)
+        return encodings
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         return [encoding.tokens for encoding in self._encoded(texts)]
@@ -118,13 +121,20 @@ class Bundled(BertEncoder):
         super().__init__(load_model(), Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length())
 
 
+def read_tokenizer() -> FastTokenizer:
+    """The model's tokenizer alone, without PyTorch and Transformers."""
+    from tokenizers import Tokenizer
+
+    return FastTokenizer(Tokenizer.from_file(str(folder() / "tokenizer.json")))
+
+
 @cache
 def load_model() -> Any:
     """The BertModel in evaluation mode, with attention in plain PyTorch so that no kernel is chosen by size."""
     torch()
+    from safetensors.torch import load_file
     from transformers.models.bert.configuration_bert import BertConfig
     from transformers.models.bert.modeling_bert import BertModel
-    from safetensors.torch import load_file
 
     config = BertConfig.from_json_file(folder() / "config.json")
     config._attn_implementation = "eager"
@@ -149,12 +159,16 @@ def open_subject(rest: str = "") -> Subject:
     return Subject(
         name="bundled", title=f"all-MiniLM-L6-v2, 30522 x 384 float32, sha256 {SHA256[:12]}",
         capabilities=frozenset({
-            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", "module.module", "encoder.tokens", "encoder.token_ids",
-            "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed"}),
-        makers={"layer": lambda: source, "module": Bundled, "encoder": Bundled, "embedder": Bundled},
+            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", "module.module",
+            "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed",
+            "tokenizer.encode", "tokenizer.tokens", "tokenizer.decode", "tokenizer.offsets", "tokenizer.special_ids",
+            "tokenizer.vocabulary_size"}),
+        makers={"layer": lambda: source, "tokenizer": read_tokenizer, "module": Bundled, "encoder": Bundled,
+                "embedder": Bundled},
         declares=declared({"precision": "float32", "out_of_range_below": "raise", "out_of_range_above": "raise"},
                           "torch.nn.Embedding")
-        | declared({"normalized": True}, "modules.json") | declared({"pooling": "mean"}, "1_Pooling/config.json")
+        | declared({"normalized": True}, "modules.json")
+        | declared({"pooling": "mean"}, "1_Pooling/config.json")
         | declared({"contextual": True}, "config.json")
         | declared({"max_seq_length": length}, "sentence_bert_config.json")
         | declared({"trained": "en", "weights": SHA256}, "the published model"),

@@ -28,7 +28,8 @@ class Formulas(Maps, ExactIndex):
     def matrix(self, vectors: np.ndarray) -> np.ndarray:
         """[N, d] -> [N, N]: every row divided by its own length, then all inner products."""
         unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return unit @ unit.T
+        cosines: np.ndarray = unit @ unit.T
+        return cosines
 
 
 def open_subject(rest: str = "") -> Subject:

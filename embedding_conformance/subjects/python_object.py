@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def _as_layer(thing: Any) -> Any:
     from .torch_stack import TorchLayer
 
     class EmbeddingModule(TorchLayer):
-        declares = {"out_of_range_below": "raise", "out_of_range_above": "raise"}
+        declares: ClassVar = {"out_of_range_below": "raise", "out_of_range_above": "raise"}
 
         def module(self) -> Any:
             return self.embedding

@@ -64,10 +64,11 @@ def interpolated(a: np.ndarray, b: np.ndarray, t: float) -> np.ndarray:
 def interpolation_bound(a: np.ndarray, b: np.ndarray, t: float, answer: np.ndarray) -> Bound:
     """Of an interpolated vector, for each number: four roundings of both terms, then of the norm and of the division.
 
-    Where the two vectors cancel, the blend is short and both weigh more.
+    The terms count with their whole size, since a line may also be drawn as a + t (b - a). Where the two vectors cancel,
+    the blend is short and they weigh more.
     """
     u, name = bounds.unit_roundoff(a, b, answer)
-    terms = np.abs((1 - t) * a.astype(np.float64)) + np.abs(t * b.astype(np.float64))
+    terms = np.abs(a.astype(np.float64)) + np.abs(b.astype(np.float64))
     mixed = blend(a, b, t)
     length = np.linalg.norm(mixed)
     four = bounds.gamma(4, u)
