@@ -7,12 +7,16 @@ inner product of the absolute values, where gamma(n) = n u / (1 - n u) and u is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 #: half the distance from 1 to the next number of the format
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: how often, at most, a sound random table may fail one comparison of a statistic
+FALSE_ALARM = 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,9 @@ def unit_roundoff(*arrays: np.ndarray) -> tuple[float, str]:
     return UNIT_ROUNDOFF[worst], worst
 
 
-def gamma(n: int, u: float) -> float:
+def gamma(n: Any, u: float) -> Any:
     """n u / (1 - n u): the relative error that n roundings can add up to. Raises ValueError when n u reaches 1."""
-    if n * u >= 1:
+    if np.max(n) * u >= 1:
         raise ValueError(f"no bound: {n} roundings of size {u} can lose every digit")
     return n * u / (1 - n * u)
 
@@ -54,6 +58,26 @@ def sum(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
     """Of a sum of n terms; `scale` is the sum of the absolute values."""
     u, name = unit_roundoff(*arrays)
     return Bound(gamma(max(n - 1, 1), u) * scale, f"rounding of a sum of {n} terms in {name}")
+
+
+def accumulated(n: int | np.ndarray, precision: str, scale: float | np.ndarray, exact: float | np.ndarray) -> Bound:
+    """Of a sum of n terms that is added up in float32 or finer and then rounded once to `precision`.
+
+    `scale` is the sum of the absolute values. Adding up in float16 or bfloat16 is not covered: it loses whole terms.
+    """
+    u = UNIT_ROUNDOFF.get(precision, UNIT_ROUNDOFF["float32"])
+    inner = min(u, UNIT_ROUNDOFF["float32"])
+    error = gamma(np.maximum(np.asarray(n) - 1, 1), inner) * np.asarray(scale)
+    if u > inner:
+        error = error + u * (np.abs(exact) + error)
+    where = precision if u == inner else f"float32, rounded once to {precision}"
+    return Bound(error, f"rounding of a sum of {np.max(n)} terms in {where}")
+
+
+def chain(n: int, *arrays: np.ndarray, scale: float | np.ndarray, of: str) -> Bound:
+    """Of a number that n roundings lead to, none of which cancels; `scale` is its size, `of` says which roundings."""
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(n, u) * scale, f"{of}: {n} roundings in {name}")
 
 
 def mean(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
@@ -112,3 +136,19 @@ def central_difference(step: float, third: float, error: float) -> Bound:
     """
     return Bound(step * step / 6 * third + error / step,
                  f"a central difference with step {step:.2g}, values exact to {error:.2g}")
+
+
+def mean_of_draws(n: int, variance: float, reach: float = 0.0) -> Bound:
+    """Of the mean of n independent random numbers, around its expectation: exceeded at most once in a billion runs.
+
+    With L = ln(2 / `FALSE_ALARM`) the deviation stays below sqrt(2 variance L / n) + 2 reach L / (3 n). This is
+
+    - with reach 0, Chernoff's bound for normal numbers, and for all with tails no heavier (sub-Gaussian);
+    - with variance 1/4 and reach 0, Hoeffding's bound (1963) for a share, and Massart's (1990) for the largest distance
+      of an empirical distribution function;
+    - Bernstein's bound for numbers of any variance that lie within `reach` of their mean;
+    - with variance 2 and reach 3, Laurent and Massart's bound (2000, lemma 1) for squares of standard normal numbers.
+    """
+    log = math.log(2 / FALSE_ALARM)
+    value = math.sqrt(2 * variance * log / n) + 2 * reach * log / (3 * n)
+    return Bound(value, f"what a mean of {n} independent draws exceeds in one run of a billion")

@@ -178,6 +178,8 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
                 if named not in words:
                     words[named] = {named, *re.findall(r"[^\W_]+", run.catalogue[named].words())}
                 item.extra_keyword_matches.update(words[named])
+        # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
+        item.name = item.name.replace(f"-{_subject(item)}", "")
     if run.proving:
         # A faulty subject is built once: all its tests follow each other, and it is dropped after the last.
         items.sort(key=lambda item: _subject(item) or "")
@@ -189,6 +191,7 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
     """After pytest has selected: what does not apply becomes a reason instead of a test."""
     kept = []
     for item in items:
+        item.name = item.nodeid.rpartition("::")[2] if isinstance(item.parent, SuiteModule) else item.name
         mark = item.get_closest_marker("conformance_not_applicable")
         if mark is None:
             if item.nodeid not in run.resume:

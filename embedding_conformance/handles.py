@@ -156,6 +156,12 @@ class Layer(Handle):
         return self.calls + sum(relative.total_calls() for relative in self._relatives)
 
     @property
+    def precision(self) -> str:
+        """The floating format in which the table is kept: what the subject declares, or else its table's."""
+        declaration = self.subject.declares.get("precision")
+        return str(self.table().dtype if declaration is None else declaration.value)
+
+    @property
     def padding_id(self) -> int | None:
         """The id whose row is padding, as the layer itself says."""
         value = getattr(self.object, "padding_id", None)
@@ -199,24 +205,46 @@ class TrainingStep(Handle):
                  padding_id: int | None = None, steps: int = 1) -> dict[str, np.ndarray]:
         """The parts of the step by name: loss [], output [*ids.shape, d], output_gradient (the same), table_gradient [V, d],
         table_after [V, d], loss_after []. With several steps, gradients and output are those of the last one.
+
+        `table_before` is the very array that the subject was given, as it is after the step.
         """
-        answer = self.call("mse_step", self.object.mse_step, table.copy(), ids.copy(), target, learning_rate, padding_id,
-                           steps)
+        given = table.copy()
+        answer = self.call("mse_step", self.object.mse_step, given, ids.copy(), target, learning_rate, padding_id, steps)
         shapes = {"loss": (), "output": (*ids.shape, table.shape[1]), "output_gradient": (*ids.shape, table.shape[1]),
                   "table_gradient": table.shape, "table_after": table.shape, "loss_after": ()}
         if not isinstance(answer, (tuple, list)) or len(answer) != len(shapes):
             raise ClaimViolation(f"mse_step returned {short(answer)}", f"a tuple of {', '.join(shapes)}")
-        return {name: self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True)}
+        parts = {name: self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True)}
+        return parts | {"table_before": given}
 
 
 class Trainer(Handle):
-    """Trains tables on pairs of ids, for claims about what training does to vectors."""
+    """Trains tables on pairs of ids, for claims about what training does to vectors.
+
+    A training is remembered for the run; a claim about repetition asks with ``fresh=True``.
+    """
 
     facet = "trainer"
 
-    def train(self, pairs: np.ndarray, rows: int, width: int, seeds: list[int], *, train_table: bool,
-              steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pairs [P, 2] of (id, label) -> tables before and after [S, rows, width] and losses [S, steps], a row a seed."""
+    def train(self, pairs: np.ndarray, rows: int, width: int, seeds: list[int], *, train_table: bool, steps: int,
+              fresh: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pairs [P, 2] of (id, label) -> tables before and after [S, rows, width] and losses [S, steps], a row a seed.
+
+        Labels count from 0 and are no ids: what the table is trained to predict. Losses are those before each step.
+        """
+        key = ("train", pairs.tobytes(), rows, width, tuple(seeds), train_table, steps)
+        if fresh or key not in self.subject.memory:
+            trained = self._train(pairs, rows, width, seeds, train_table, steps)
+            if fresh:
+                return trained
+            self.subject.memory[key] = trained
+        else:
+            self.calls += 1
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.subject.memory[key]
+        return found
+
+    def _train(self, pairs: np.ndarray, rows: int, width: int, seeds: list[int], train_table: bool,
+               steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         answer = self.call("train", self.object.train, pairs.copy(), rows, width, list(seeds), train_table, steps)
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
             raise ClaimViolation(f"train returned {short(answer)}", "a tuple of before, after, losses")

@@ -54,7 +54,9 @@ def _handle(name: str) -> Any:
 
         handle = KINDS[name](conformance_subject)
         request.node.stash.setdefault(HANDLES, []).append(handle)
-        watched = handle if isinstance(handle, Layer) and conformance_subject.shared else None
+        # A proof builds its subjects itself, and their tables are large: there it would only cost time.
+        proving = request.config.getoption("conformance_prove")
+        watched = handle if isinstance(handle, Layer) and conformance_subject.shared and not proving else None
         before = watched.fingerprint() if watched else None
         yield handle
         if watched and watched.fingerprint() != before:

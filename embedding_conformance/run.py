@@ -23,6 +23,9 @@ from . import events
 from .claims import NOT_CHAPTERS, suites
 from .errors import Exit, UsageError
 
+#: parts of pytest that a run has no use for, and that cost more than a small test
+UNUSED = ("cacheprovider", "doctest", "junitxml", "legacypath", "logging", "nose", "pastebin", "pytester", "setuponly",
+          "setupplan", "stepwise", "threadexception", "unittest", "unraisableexception")
 #: how many times a child that died is followed by another; a subject that kills every process is not worth more
 RESTARTS = 3
 POLL_SECONDS = 0.05
@@ -213,8 +216,9 @@ class _Watch:
 def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
     # -P: the working folder is no place to import pytest or NumPy from; the scheme python: adds it for the user's code.
     command = [sys.executable, "-P", "-m", "pytest", "-c", str(Path(__file__).with_name("pytest.ini")),
-               "--rootdir", str(suites()), "--noconftest", "-p", "embedding_conformance.plugin", "-p", "no:cacheprovider",
-               "--tb=short", "-q", "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
+               "--rootdir", str(suites()), "--noconftest", "-p", "embedding_conformance.plugin",
+               *(word for name in UNUSED for word in ("-p", f"no:{name}")), "--tb=short", "-q",
+               "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
                "--conformance-seed", str(plan.seed)]
     command += [f"--ignore={suites() / name}" for name in sorted(NOT_CHAPTERS)]
     for module in ("pytest_datadir", "pytest_regressions"):

@@ -48,7 +48,7 @@ def word_embeddings() -> Any:
 
     with safe_open(checked_weights(), framework="pt") as file:
         table = file.get_tensor("embeddings.word_embeddings.weight")
-    return torch().nn.Embedding.from_pretrained(table, padding_idx=0)
+    return torch().nn.Embedding.from_pretrained(table, freeze=False, padding_idx=0)
 
 
 class BertEncoder:

@@ -54,9 +54,9 @@ def base_subject(name: str) -> Subject:
 
 
 class Remembering:
-    """An encoder whose answers about each text are kept. They are copied, so that a fault cannot spoil them for the next."""
+    """An encoder whose costly answers about each text are kept; they are copied, so that no fault can spoil them."""
 
-    METHODS = frozenset({"tokens", "token_ids", "input_embeddings", "input_vectors", "hidden_states", "embed"})
+    METHODS = frozenset({"hidden_states", "embed"})  # what runs the network
 
     def __init__(self, original: Any):
         self._original = original

@@ -102,7 +102,10 @@ def _as_layer(thing: Any) -> Any:
         def module(self) -> Any:
             return self.embedding
 
-    return EmbeddingModule(thing)
+    layer = EmbeddingModule(thing)
+    if not thing.weight.requires_grad:  # a frozen table has no gradient to be judged
+        layer.gradient = layer.step = None  # type: ignore[assignment, method-assign]
+    return layer
 
 
 class _Function:
