@@ -102,6 +102,32 @@ def cosine(n: int, *arrays: np.ndarray) -> Bound:
     return Bound(gamma(2 * n + 6, u), f"rounding of a cosine of two {n}-vectors in {name}")
 
 
+def distance(n: int, *arrays: np.ndarray, exact: np.ndarray, lengths: np.ndarray) -> Bound:
+    """Of Euclidean distances of n-vectors; `exact` are the distances, `lengths` the sums of the two vectors' lengths.
+
+    Searches compute the square of a distance from inner products, and where the vectors are close to each other, little
+    of it is left: the square may be off by gamma(n + 4) times the square of the sum of lengths. Its root is then off by
+    at most that over the distance, and by at most the root of that; and it rounds once itself.
+    """
+    u, name = unit_roundoff(*arrays)
+    square = gamma(n + 4, u) * lengths**2
+    with np.errstate(divide="ignore"):
+        value = np.minimum(square / exact, np.sqrt(square)) + u * exact
+    return Bound(value, f"rounding of a distance of two {n}-vectors in {name}, computed from inner products")
+
+
+def decomposition(shape: tuple[int, int], *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
+    """Of singular values and axes of a matrix. `scale` is the largest singular value, for axes divided by their gap.
+
+    A backward stable decomposition is exact for a matrix that differs by p u times its largest singular value, where p
+    grows modestly with the size (Anderson et al., LAPACK Users' Guide, 3rd ed., section 4.9). It is taken as the sum of
+    the sides, since the covariance of the rows may be decomposed instead, which rounds once for each row.
+    """
+    u, name = unit_roundoff(*arrays)
+    rows, columns = shape
+    return Bound(gamma(rows + columns, u) * scale, f"rounding of a decomposition of {rows} x {columns} numbers in {name}")
+
+
 def central_difference(step: float, third: float, error: float) -> Bound:
     """Of (f(x + s) - f(x - s)) / 2 s for a slope: the next term of Taylor's series and the error of f, spread over s.
 
