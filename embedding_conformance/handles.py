@@ -19,6 +19,11 @@ from .evidence import ClaimViolation, HarnessFault, first, row, short, where
 from .subjects import LayerSource, Subject
 
 
+#: the largest prime up to which every whole number is exact in a narrow format: numbered tables start anew after it, so
+#: that they neither round nor overflow, and rows still differ from their neighbours
+WHOLE = {"float16": 2039, "bfloat16": 251}
+
+
 class Handle:
     """Counts and guards the calls of one test on one facet of its subject."""
 
@@ -85,11 +90,13 @@ class Layer(Handle):
 
     facet = "layer"
 
-    def __init__(self, subject: Subject, made: Any = None, *, finite: bool = True):
+    def __init__(self, subject: Subject, made: Any = None, given: np.ndarray | None = None):
         super().__init__(subject)
         self._made = made
-        self._given = made is not None
-        self._finite = finite
+        self._own = made is not None
+        # A table that a test gave may hold anything, and has the shape that it was given in; the subject's own is finite.
+        self._finite = given is None or bool(np.isfinite(given).all())
+        self._shape: tuple[int | None, ...] = (None, None) if given is None else given.shape
         self._table: np.ndarray | None = None
         self._relatives: list[Layer] = []
 
@@ -115,7 +122,7 @@ class Layer(Handle):
 
     def table(self) -> np.ndarray:
         """[V, d]: what the layer stores."""
-        table = self.array("table", self.call("table", self.object.table), (None, None), finite=self._finite)
+        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite)
         if not table.size:
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
@@ -133,7 +140,7 @@ class Layer(Handle):
         if make is None:
             raise HarnessFault("this subject cannot be given a table; the claim must need layer.with_table")
         made = self.call("the constructor", make, table.copy(), padding_id)
-        relative = Layer(self.subject, made, finite=bool(np.isfinite(table).all()))
+        relative = Layer(self.subject, made, table)
         self._relatives.append(relative)
         return relative
 
@@ -149,8 +156,11 @@ class Layer(Handle):
         if self.source.make is None:
             yield self
             return
+        declaration = self.subject.declares.get("precision")
+        modulus = WHOLE.get(declaration.value) if declaration else None
         for rows, width in sizes:
-            yield self.with_table(numbered_table(rows, width))
+            table = numbered_table(rows, width)
+            yield self.with_table(table if modulus is None else (table - 1) % modulus + 1)
 
     def total_calls(self) -> int:
         return self.calls + sum(relative.total_calls() for relative in self._relatives)
@@ -174,7 +184,7 @@ class Layer(Handle):
 
     def step(self, ids: np.ndarray, output_gradient: np.ndarray, learning_rate: float) -> np.ndarray:
         """[V, d]: the table after one step of gradient descent. Only on a layer that the test made `with_table`."""
-        if self._made is None or not self._given:
+        if not self._own:
             raise HarnessFault("a step changes the layer: take it on one that was made with_table")
         self.call("step", self.object.step, ids.copy(), output_gradient.copy(), learning_rate)
         return self.table().copy()
