@@ -36,6 +36,11 @@ class Handle:
         """How often the test called its subject."""
         return self.calls
 
+    def precision(self, answer: np.ndarray) -> str:
+        """The precision that the subject declares, or else the format of one of its answers."""
+        declaration = self.subject.declares.get("precision")
+        return str(answer.dtype) if declaration is None else str(declaration.value)
+
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
@@ -221,6 +226,10 @@ class Module(Handle):
         """The ``torch.nn.Module`` in evaluation mode."""
         return self.call("module", self.object.module)
 
+    def library(self, name: str) -> Any:
+        """What the library under this module offers by a dotted name, such as "torch.nn.Transformer"."""
+        return self.call(name, self.object.library, name)
+
     def embedding(self) -> Any:
         """The ``nn.Embedding``: the module itself, or the input embeddings of a Transformers model."""
         module = self.module()
@@ -255,6 +264,10 @@ class Encoder(Handle):
     def weights(self) -> dict[str, np.ndarray]:
         """The model's arrays by name, as its file names them."""
         return dict(self.call("weights", self.object.weights))
+
+    def config(self) -> dict[str, Any]:
+        """What the model's configuration says, by the names that Transformers uses."""
+        return dict(self.call("config", self.object.config))
 
     def hidden_states(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The states of the last layer for each text, [L, d] each."""

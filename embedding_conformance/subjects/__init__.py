@@ -23,12 +23,14 @@ ADAPTERS = {
     "bundled": ("bundled", ""),
     "formulas": ("formulas", ""),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
+    "hf": ("hf", "DIR or hf:documents"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
 #: the declarations that a subject or `--declare` may make
 DECLARATIONS = {
     "normalized": bool, "pooling": str, "max_seq_length": int, "precision": str, "deterministic": bool,
     "out_of_range_below": str, "out_of_range_above": str, "trained": str, "weights": str, "contextual": bool,
+    "architecture": str, "model": str,
 }
 PRECISIONS = ("float64", "float32", "float16", "bfloat16", "int8", "int4")
 OUT_OF_RANGE = ("raise", "zero", "nan", "clamp", "wrap", "undefined")
@@ -75,6 +77,8 @@ class Subject:
     shared: bool = True
     #: the facets that a fault changes: only they are judged; empty for an ordinary subject
     changed: frozenset[str] = frozenset()
+    #: called once everything that is declared is known, for what a subject can do only then
+    completed: Callable[[Subject], None] | None = None
 
     @cached_property
     def facets(self) -> frozenset[str]:
@@ -112,7 +116,7 @@ class Subject:
         for key, wanted in requires.items():
             declared = self.declares.get(key)
             if declared is None:
-                return f"it does not declare {key}"
+                return f"it does not declare {key}" if key != "model" else "model not present"
             if declared.value != wanted:
                 return f"it declares {key}={show(declared.value)}, and this needs {show(wanted)}"
         return ""
@@ -174,6 +178,8 @@ def open_subject(name: str, declare: Mapping[str, Any] | None = None) -> Subject
     subject: Subject = adapter.open_subject(rest)
     subject.name = name
     subject.declares |= declared(declare or {}, "--declare")
+    if subject.completed:
+        subject.completed(subject)
     return subject
 
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from . import Subject, declared
 from .facets import recognise
+from .pooling import Pooling
 
 
-class Formulas:
+class Formulas(Pooling):
     """Results have the floating format of the vectors that go in."""
 
     def positions(self, length: int, width: int) -> np.ndarray:
@@ -34,6 +35,6 @@ def open_subject(rest: str = "") -> Subject:
     formulas = Formulas()
     facets = recognise(formulas, "formulas")
     return Subject(
-        name="formulas", title="the documents' positions and cosine matrix, in NumPy",
+        name="formulas", title="the documents' positions, pooling and cosine matrix, in NumPy",
         capabilities=frozenset().union(*facets.values()), makers=dict.fromkeys(facets, lambda: formulas),
         declares=declared({"deterministic": True}, "formulas"), facts={"numpy": np.__version__})
