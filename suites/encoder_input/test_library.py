@@ -8,8 +8,9 @@ def test_the_width_of_the_original_model(module, evidence):
     """A Transformer of PyTorch without arguments is the base model of the paper."""
     import torch
 
+    transformer = module.library("torch.nn.Transformer")
     with torch.device("meta"):
-        model = module.call("the constructor", module.library("torch.nn.Transformer"))
+        model = module.call("the constructor", transformer, batch_first=True)
     evidence.equal(model.d_model, 512)
     evidence.equal(list(model.encoder.layers[0].self_attn.out_proj.weight.shape), [512, 512])
 
@@ -37,9 +38,9 @@ def test_the_table_of_the_small_gpt_2(module, evidence):
     """A GPT2Model without arguments; no memory is taken for it."""
     import torch
 
-    config = module.call("the constructor", module.library("transformers.GPT2Config"), n_layer=1)
+    kind, config = (module.library(f"transformers.GPT2{name}") for name in ("Model", "Config"))
     with torch.device("meta"):
-        model = module.call("the constructor", module.library("transformers.GPT2Model"), config)
+        model = module.call("the constructor", kind, config(n_layer=1))
     evidence.equal(list(model.get_input_embeddings().weight.shape), [50257, 768])
 
 
@@ -59,9 +60,10 @@ def test_the_share_of_the_table(module, evidence, rows, width, layers, table, al
     """Of the documents' model 82 %, of the bundled one 52 %, of the base BERT 21 %; no memory is taken for them."""
     import torch
 
-    config = module.call("the constructor", module.library("transformers.BertConfig"), vocab_size=rows, hidden_size=width,
-                         num_hidden_layers=layers, num_attention_heads=12, intermediate_size=4 * width)
+    kind, config = (module.library(f"transformers.Bert{name}") for name in ("Model", "Config"))
+    sizes = config(vocab_size=rows, hidden_size=width, num_hidden_layers=layers, num_attention_heads=12,
+                   intermediate_size=4 * width)
     with torch.device("meta"):
-        model = module.call("the constructor", module.library("transformers.BertModel"), config)
+        model = module.call("the constructor", kind, sizes)
     evidence.equal(model.get_input_embeddings().weight.numel(), table)
     evidence.equal(sum(parameter.numel() for parameter in model.parameters()), all_of_it)
