@@ -271,12 +271,12 @@ def states_stretched(encoder):
 DOCUMENTS = {"model": "documents"}
 
 
-def with_table(encoder, rows, dtype="float32", width=384):
+def with_table(encoder, rows, dtype="float32"):
     """The encoder with a word table of this size, whose first rows are its own. Pages that nobody reads take no memory."""
     weights = encoder.weights()
     own = weights["embeddings.word_embeddings.weight"]
-    table = np.zeros((rows, width), dtype)
-    table[:len(own), :own.shape[1]] = own[:, :width]
+    table = np.zeros((rows, own.shape[1]), dtype)
+    table[:len(own)] = own
     return quick(encoder, weights=lambda: weights | {"embeddings.word_embeddings.weight": table})
 
 
@@ -290,12 +290,6 @@ def another_model(encoder):
 def positions_counted_too(encoder):
     """The rows of the position table are part of the word table."""
     return with_table(encoder, 250037 + 512)
-
-
-@fault("encoder", ["PARAM-01"], declares=DOCUMENTS)
-def twice_the_width(encoder):
-    """Another width; the count of the numbers is right within 384."""
-    return with_table(encoder, 125018, width=768)
 
 
 @fault("encoder", ["PARAM-03"], declares=DOCUMENTS)
@@ -332,7 +326,7 @@ def padding_row_one(encoder):
 def shallow(part, forward=None):
     """A copy of a module that shares its parameters; with `forward` it computes something else."""
     other = copy.copy(part)
-    other.__dict__ |= {name: dict(other.__dict__[name]) for name in ("_modules", "_parameters", "_forward_hooks")}
+    other.__dict__ |= {name: copy.copy(value) for name, value in other.__dict__.items() if isinstance(value, dict)}
     if forward is not None:
         other.__class__ = type(type(part).__name__, (type(part),), {"forward": forward})
     return other

@@ -45,12 +45,12 @@ def watched(parts):
 
 
 def small(model, width, heads=4):
-    """A new model of the same class with two layers of this width and a small vocabulary, with its first weights."""
+    """A new model of the same class with one layer of this width and a small vocabulary, with its first weights."""
     import torch
 
     config = copy.deepcopy(model.config)
     config.vocab_size, config.hidden_size, config.intermediate_size = 40, width, 4 * width
-    config.num_hidden_layers, config.num_attention_heads = 2, heads
+    config.num_hidden_layers, config.num_attention_heads = 1, heads
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return type(model)(config).eval()
@@ -100,10 +100,10 @@ def test_positions_are_added(module, evidence, seed):
     with watched({"norm": embeddings.LayerNorm}) as seen:
         run(module, embeddings, input_ids=given)
     total = seen["norm"][0].float().numpy().astype(np.float64)
-    words, positions, types = (table.weight.detach().float().numpy().astype(np.float64) for table in (
-        embeddings.word_embeddings, embeddings.position_embeddings, embeddings.token_type_embeddings))
-    rows, added = words[given.numpy()], positions[:given.shape[1]] + types[0]
-    size = np.abs(rows) + np.abs(positions[:given.shape[1]]) + np.abs(types[0])
+    tables = (getattr(embeddings, f"{name}_embeddings").weight.detach() for name in ("word", "position", "token_type"))
+    rows, position, kind = (table[index].float().numpy().astype(np.float64)
+                            for table, index in zip(tables, (given, slice(given.shape[1]), 0), strict=True))
+    added, size = position + kind, np.abs(rows) + np.abs(position) + np.abs(kind)
     evidence.equal(list(total.shape), list(rows.shape))
     answered = np.empty(0, str(seen["norm"][0].dtype).removeprefix("torch.").replace("bfloat16", "float32"))
     evidence.close(total - rows, np.broadcast_to(added, rows.shape), bounds.sum(3, answered, scale=size))
@@ -142,7 +142,8 @@ def test_another_width_is_refused(module, evidence, seed):
     import torch
 
     model = module.module()
-    vectors = model.get_input_embeddings()(ids(seed)).detach()
+    rows = generator(seed, "vectors of a model").standard_normal((2, 7, model.config.hidden_size))
+    vectors = torch.from_numpy(rows).to(model.embeddings.LayerNorm.weight.dtype)
     evidence.refuses(lambda: run(module, model.embeddings, inputs_embeds=vectors[..., :-1]), (RuntimeError, ValueError))
     evidence.refuses(lambda: run(module, model.encoder.layer[0], hidden_states=vectors[..., :-1]), (RuntimeError, ValueError))
     one = run(module, model.embeddings, inputs_embeds=vectors[..., :1])
@@ -170,7 +171,8 @@ def test_the_first_layer_takes_the_embedding(module, evidence, seed):
 def test_the_parts_fit_at_any_width(module, evidence, seed, width):
     """A fresh model of this width runs from ids to states; one whose heads do not divide its width is refused."""
     model = module.module()
-    states = run(module, small(model, width), input_ids=ids(seed)).last_hidden_state
+    made = module.call("the constructor", small, model, width)
+    states = run(module, made, input_ids=ids(seed)).last_hidden_state
     evidence.equal(list(states.shape), [2, 7, width])
     evidence.refuses(lambda: module.call("the constructor", small, model, width, 7), (ValueError, AssertionError))
 

@@ -5,11 +5,11 @@ import pytest
 
 from ... import bounds
 from .inputs import sentences
-from .oracle import Bert, gaps
+from .oracle import Bert, gaps, run_layers
 
 
-def oracle(encoder, dtype="float64"):
-    return Bert(encoder.weights(), encoder.config(), dtype)
+def oracle(encoder):
+    return Bert(encoder.weights(), encoder.config())
 
 
 def judged(encoder, bert, seed):
@@ -43,7 +43,8 @@ def test_without_gain_and_shift_the_vectors_are_standard(encoder, evidence, seed
     """Mean and variance of each vector after the learned gain and shift are undone."""
     bert = oracle(encoder)
     gain, shift = learned(bert)
-    for _, found, bound in judged(encoder, bert, seed):
+    for ids, found, bound in judged(encoder, bert, seed):
+        evidence.equal(list(found.shape), [len(ids), len(gain)])
         normal, off = (found - shift) / gain, bound.value / np.abs(gain)
         mean = bounds.Bound(off.mean(axis=1), f"mean of the {bound.why}")
         evidence.close(normal.mean(axis=1), np.zeros(len(normal)), mean)
@@ -66,6 +67,7 @@ def test_inputs_are_not_the_looked_up_rows(encoder, evidence, seed):
     """Each vector differs from the row of its id somewhere."""
     chosen = sentences(seed)
     for rows, found in zip(encoder.input_embeddings(chosen), encoder.input_vectors(chosen), strict=True):
+        evidence.equal(list(found.shape), list(rows.shape))
         for row, vector in zip(rows, found, strict=True):
             evidence.differs(vector, row, 0.1, "a tenth of the size of the numbers of a layer-normalised vector, about 1")
 
@@ -93,12 +95,13 @@ def test_the_layers_start_from_exactly_these_vectors(encoder, evidence, seed):
     """The layers, computed in float64 from what the encoder says goes into the first one, end in its own last states."""
     chosen = sentences(seed)
     inputs, found = encoder.input_vectors(chosen), encoder.hidden_states(chosen, fresh=True)
-    expected = [oracle(encoder).run_layers(vectors) for vectors in inputs]
-    reference = [oracle(encoder, "float32").run_layers(vectors) for vectors in inputs]
+    width = len(learned(oracle(encoder))[0])
+    for ids, vectors, states in zip(encoder.token_ids(chosen), inputs, found, strict=True):
+        evidence.equal([vectors.shape, states.shape], [(len(ids), width)] * 2)
+    expected, reference = zip(*(run_layers(encoder.weights(), encoder.config(), vectors) for vectors in inputs), strict=True)
     deviation = max(gaps(*pair)[0].max() for pair in zip(reference, expected, strict=True))
     direction, length = bounds.network(encoder.precision(found[0]), deviation)
     for text, states, exact in zip(chosen, found, expected, strict=True):
-        evidence.equal(list(states.shape), list(exact.shape))
         turned, stretched = gaps(states, exact)
         evidence.at_most(turned.max(), direction, f"token {turned.argmax()} of {text!r}")
         evidence.at_most(stretched.max(), length, f"token {stretched.argmax()} of {text!r}")
@@ -110,6 +113,7 @@ def test_position_p_has_row_p_of_the_learned_table(encoder, evidence, seed):
     chosen, bert = sentences(seed), oracle(encoder)
     every = bert.stored["embeddings.position_embeddings.weight"].astype(np.float64)
     for ids, found in zip(encoder.token_ids(chosen), encoder.input_vectors(chosen), strict=True):
+        evidence.equal(list(found.shape), [len(ids), every.shape[1]])
         word, _, kind = bert.input_rows(ids)
         explains = [int(np.abs(bert.normalize(row + every, "embeddings.LayerNorm") - vector).max(axis=1).argmin())
                     for row, vector in zip(word + kind, found, strict=True)]
