@@ -108,12 +108,12 @@ def layer_norm(rows: tuple[np.ndarray, ...], gain: np.ndarray, shift: np.ndarray
                  f"rounding of a layer normalisation over {width} numbers in {precision}")
 
 
-def network(precision: str, deviation: float) -> tuple[Bound, Bound]:
+def network(precision: str, deviation: float = 0.0) -> tuple[Bound, Bound]:
     """Of a row that a network computed: its loss of direction (1 - cosine), and the relative change of its length.
 
     `deviation` is the largest loss of direction of the sound float32 reference against its float64 oracle on the same
-    texts: never the subject's own variation, which would excuse a subject that is unsteady because it is wrong. Eight times
-    this or the tier of the precision is allowed, whichever is larger, and never more than the tier; so the tier decides,
+    texts, where there is an oracle: never the subject's own variation, which would excuse a subject that is unsteady because
+    it is wrong. Eight times this or the tier of the precision is allowed, whichever is larger, and never more than the tier; so the tier decides,
     and the deviation says whether it can. An error of relative size r turns a vector by r and 1 - cosine is r^2 / 2, while
     its length may change by all of r. Raises ValueError when the reference itself comes near the tier.
     """
@@ -121,5 +121,7 @@ def network(precision: str, deviation: float) -> tuple[Bound, Bound]:
     if not SAFETY * deviation <= tier:
         raise ValueError(f"no bound: the sound float32 reference deviates by {deviation:.2g}, and {SAFETY} times that is "
                          f"more than {precision} may lose, {tier:.0e}")
-    why = f"what a sound network may lose in {precision}; the float32 reference loses {deviation:.1g} on these texts"
+    why = f"what a sound network may lose in {precision}"
+    if deviation:
+        why += f"; the float32 reference loses {deviation:.1g} on these texts"
     return Bound(tier, f"direction: {why}"), Bound(sqrt(2 * tier), f"length: {why}")

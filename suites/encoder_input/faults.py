@@ -242,12 +242,14 @@ def one_bias_lost(encoder):
     return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
 
 
+class Tanh(Bert):
+    def activate(self, x):
+        return x * (1 + np.tanh(np.float32(np.sqrt(2 / np.pi)) * (x + np.float32(0.044715) * x**3))) / 2
+
+
 @fault("encoder", ["INPUT-08"], size="subtle")
 def gelu_by_tanh(encoder):
     """GELU is approximated by a hyperbolic tangent, 4e-6 in 1 - cosine of a state; in the mean over a text it is less."""
-    class Tanh(Bert):
-        def activate(self, x):
-            return x * (1 + np.tanh(np.float32(np.sqrt(2 / np.pi)) * (x + np.float32(0.044715) * x**3))) / 2
     return layers(encoder, Tanh)
 
 

@@ -120,5 +120,6 @@ def gaps(found: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """
     found, expected = found.astype(np.float64), expected.astype(np.float64)
     lengths, wanted = np.linalg.norm(found, axis=-1), np.linalg.norm(expected, axis=-1)
-    unit = found / lengths[..., None] - expected / wanted[..., None]
-    return (unit**2).sum(axis=-1) / 2, np.abs(lengths - wanted) / wanted
+    with np.errstate(invalid="ignore", divide="ignore"):  # a row of zeros has no direction, and compares as NaN
+        unit = found / lengths[..., None] - expected / wanted[..., None]
+        return (unit**2).sum(axis=-1) / 2, np.abs(lengths - wanted) / wanted
