@@ -144,7 +144,8 @@ class Bundled(BertEncoder):
         from tokenizers import Tokenizer
 
         super().__init__(bert_model(folder() / "config.json", checked_weights(), "bundled"),
-                         Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length(), stored=checked_weights())
+                         Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length(),
+                         stored=checked_weights())
 
 
 @cache

@@ -27,8 +27,8 @@ MODES = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "m
 def open_subject(rest: str) -> Subject:
     """Open a model directory, or the documents' model from the local hub cache.
 
-    Opening reads configuration and the digest of the weights; the weights are loaded when a test needs them. An embedder is
-    offered where a pooling is declared, by the directory or by the user.
+    Opening reads configuration and the digest of the weights; the weights are loaded when a test needs them. An embedder
+    is offered where a pooling is declared, by the directory or by the user.
     """
     name = f"hf:{rest}"
     for module in ("torch", "transformers", "tokenizers", "safetensors"):
@@ -38,14 +38,14 @@ def open_subject(rest: str) -> Subject:
     digest = sha256(folder / "model.safetensors")
     pooling, normalized = sentence_vectors(folder, name)
     subject = Subject(
-        name=name, title=f"{folder.name if rest != 'documents' else DOCUMENTS}, {config['vocab_size']} x {config['hidden_size']}, "
-                         f"sha256 {digest[:12]}",
+        name=name, title=f"{folder.name if rest != 'documents' else DOCUMENTS}, {config['vocab_size']} x "
+                         f"{config['hidden_size']}, sha256 {digest[:12]}",
         capabilities=frozenset({"layer.table", "layer.lookup", "layer.gradient", "layer.padding_id",
                                 *(one for one in MODEL if not one.startswith("embedder."))}),
         makers={},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise"}, "torch.nn.Embedding")
         | declared({"contextual": True, **architecture(config)}, "config.json")
-        | declared({"weights": digest}, "model.safetensors") | limit(folder, config, name) | pooling | normalized,
+        | declared({"weights": digest, **precision(folder / "model.safetensors", name)}, "model.safetensors") | limit(folder, config, name) | pooling | normalized,
         facts={"sha256": digest, **{package: version(package) for package in ("transformers", "tokenizers", "torch")}},
         completed=_offer_embedder)
     if rest == "documents":
@@ -87,13 +87,13 @@ def load(folder: Path, name: str, declares: dict[str, Declaration]) -> BertEncod
                        value.get("pooling", "mean"), folder / "model.safetensors")
 
 
-def checked_config(folder: Path, name: str) -> dict[str, Any]:
+def checked_config(folder: Path, name: str) -> Any:
     """What config.json says, once the directory holds everything and asks to run none of its own code."""
     if not folder.is_dir():
         raise UsageError(f"{name}: there is no folder {folder}; name a model directory on this machine, or hf:documents")
     config = read_json(folder / "config.json", name)
     if "auto_map" in config:
-        raise UsageError(f"{name}: config.json asks to run the directory's own Python code (auto_map), and this never does")
+        raise UsageError(f"{name}: config.json asks to run the directory's own Python code (auto_map); it is never run")
     if config.get("model_type") != "bert":
         raise UsageError(f"{name}: model_type is {config.get('model_type')!r}; only bert can be loaded here")
     if not (folder / "model.safetensors").is_file():
@@ -119,7 +119,8 @@ def sentence_vectors(folder: Path, name: str) -> tuple[dict[str, Declaration], d
     """
     if not (folder / "modules.json").is_file():
         return {}, {}
-    modules = [(str(one["type"]).rpartition(".")[2], str(one["path"])) for one in read_json(folder / "modules.json", name)]
+    modules = [(str(one["type"]).rpartition(".")[2], str(one["path"]))
+               for one in read_json(folder / "modules.json", name)]
     if [kind for kind, _ in modules] not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return {}, {}
     file = Path(modules[1][1]) / "config.json"
@@ -149,6 +150,18 @@ def read_json(path: Path, name: str) -> Any:
         raise UsageError(f"{name}: {path.name}: {error.strerror}; looked in {path.parent}") from error
     except ValueError as error:
         raise UsageError(f"{name}: {path.name} is not valid JSON: {error}") from error
+
+
+def precision(path: Path, name: str) -> dict[str, str]:
+    """The floating format in which the word table is stored, as the header of the file says (8 bytes of its size, JSON)."""
+    with path.open("rb") as file:
+        try:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        except (ValueError, OverflowError, MemoryError) as error:
+            raise NoVerdict(f"{name}: {path.name} is no safetensors file: {error}") from error
+    tables = [entry["dtype"] for stored, entry in header.items() if stored.endswith("word_embeddings.weight")]
+    formats = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+    return {"precision": formats[tables[0]]} if tables and tables[0] in formats else {}
 
 
 @cache

@@ -16,12 +16,14 @@ class Pooling:
         real = mask.astype(bool)
         if mode == "mean":
             total = np.where(real[:, :, None], states, 0).sum(axis=1, dtype=np.float64)
-            return (total / np.maximum(real.sum(axis=1), 1)[:, None]).astype(states.dtype)
-        first = states[np.arange(len(states)), real.argmax(axis=1)]
+            mean: np.ndarray = (total / np.maximum(real.sum(axis=1), 1)[:, None]).astype(states.dtype)
+            return mean
+        first: np.ndarray = states[np.arange(len(states)), real.argmax(axis=1)]
         if mode == "cls":
             return first
         if mode == "max":
-            return np.where(real[:, :, None], states, first[:, None]).max(axis=1)
+            largest: np.ndarray = np.where(real[:, :, None], states, first[:, None]).max(axis=1)
+            return largest
         raise ValueError(f'mode is "{mode}", and must be mean, cls or max')
 
     def normalize(self, vectors: np.ndarray) -> np.ndarray:

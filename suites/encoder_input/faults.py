@@ -33,7 +33,7 @@ def sublayer(encoder, kind):
 
 
 def layers(encoder, kind, **settings):
-    """The encoder with the last states of a broken NumPy BERT, or of one with other settings; its input stays as it is."""
+    """The encoder with the last states of a broken NumPy BERT, or of one with other settings; its input stays."""
     bert = kind(encoder.weights(), encoder.config() | settings, "float32")
     return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
 
@@ -274,7 +274,7 @@ DOCUMENTS = {"model": "documents"}
 
 
 def with_table(encoder, rows, dtype="float32"):
-    """The encoder with a word table of this size, whose first rows are its own. Pages that nobody reads take no memory."""
+    """The encoder with a word table of this size, whose first rows are its own; pages nobody reads take no memory."""
     weights = encoder.weights()
     own = weights["embeddings.word_embeddings.weight"]
     table = np.zeros((rows, own.shape[1]), dtype)
@@ -348,9 +348,11 @@ def with_part(encoder, name, change):
 
 def with_forward(encoder, name, forward):
     """The facet `module` with one part of the model computing something else; `forward` gets its usual forward first."""
-    part = encoder.module().get_submodule(name)
-    usual = type(part).forward
-    return with_part(encoder, name, lambda part: shallow(part, lambda self, *args, **kwargs: forward(usual, self, *args, **kwargs)))
+    usual = type(encoder.module().get_submodule(name)).forward
+
+    def other(self, *args, **kwargs):
+        return forward(usual, self, *args, **kwargs)
+    return with_part(encoder, name, lambda part: shallow(part, other))
 
 
 def combining(encoder, combine):

@@ -54,7 +54,9 @@ def test_the_numbers_of_a_layer(module, evidence, rows, width, count):
 
 @pytest.mark.claim("PARAM-07")
 @pytest.mark.parametrize(("rows", "width", "layers", "table", "all_of_it"), [
-    (250037, 384, 12, 96_014_208, 117_653_760), (30522, 384, 6, 11_720_448, 22_713_216), (30522, 768, 12, 23_440_896, 109_482_240),
+    (250037, 384, 12, 96_014_208, 117_653_760),
+    (30522, 384, 6, 11_720_448, 22_713_216),
+    (30522, 768, 12, 23_440_896, 109_482_240),
 ], ids=["documents", "bundled", "base"])
 def test_the_share_of_the_table(module, evidence, rows, width, layers, table, all_of_it):
     """Of the documents' model 82 %, of the bundled one 52 %, of the base BERT 21 %; no memory is taken for them."""

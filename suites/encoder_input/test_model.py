@@ -70,8 +70,8 @@ def test_dropout_is_off_in_evaluation(module, evidence, seed):
         first, second = (run(module, training, input_ids=ids(seed, 8, 64)).numpy() for _ in range(2))
     share = model.config.hidden_dropout_prob
     evidence.differs(first, second, 0.1, "a tenth of the size of the numbers of a layer-normalised vector, about 1")
-    spread = 5 * (share * (1 - share) / first.size) ** 0.5
-    evidence.close(np.mean(first == 0), share, bounds.Bound(spread, f"five standard deviations of a share of {first.size}"))
+    spread = bounds.Bound(5 * (share * (1 - share) / first.size) ** 0.5, "five standard deviations of such a share")
+    evidence.close(np.mean(first == 0), share, spread)
 
 
 @pytest.mark.claim("INPUT-04")
@@ -132,7 +132,7 @@ def test_blocks_take_and_give_the_width(module, evidence, seed):
     width, inner = model.config.hidden_size, model.config.intermediate_size
     found = {name: output.shape[-1] for name, (_, output) in seen.items()}
     evidence.equal(found, {name: inner if name.startswith("inner") else width for name in parts})
-    taken = {name: given.shape[-1] for name, (given, _) in seen.items() if name.startswith(("layer", "attention", "inner"))}
+    taken = {name: seen[name][0].shape[-1] for name in parts if name.startswith(("layer", "attention", "inner"))}
     evidence.equal(taken, dict.fromkeys(taken, width))
 
 
@@ -144,8 +144,9 @@ def test_another_width_is_refused(module, evidence, seed):
     model = module.module()
     rows = generator(seed, "vectors of a model").standard_normal((2, 7, model.config.hidden_size))
     vectors = torch.from_numpy(rows).to(model.embeddings.LayerNorm.weight.dtype)
-    evidence.refuses(lambda: run(module, model.embeddings, inputs_embeds=vectors[..., :-1]), (RuntimeError, ValueError))
-    evidence.refuses(lambda: run(module, model.encoder.layer[0], hidden_states=vectors[..., :-1]), (RuntimeError, ValueError))
+    narrow, kinds = vectors[..., :-1], (RuntimeError, ValueError)
+    evidence.refuses(lambda: run(module, model.embeddings, inputs_embeds=narrow), kinds)
+    evidence.refuses(lambda: run(module, model.encoder.layer[0], hidden_states=narrow), kinds)
     one = run(module, model.embeddings, inputs_embeds=vectors[..., :1])
     evidence.equal(one.shape == torch.Size(vectors.shape), True)
 

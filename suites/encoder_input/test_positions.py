@@ -14,8 +14,8 @@ from ...data import numbered_table
 def test_codes_are_sines_and_cosines(encodings, evidence, length, width):
     """Each number against the sine or cosine of its angle; an angle is off by at most 32 roundings, a sine by that much.
 
-    Of these, ten come from ten thousand to the power of a rounded fraction, whose logarithm is 9.2, and the rest allow for
-    another order of the steps.
+    Of these, ten come from ten thousand to the power of a rounded fraction, since its logarithm is 9.2, and the rest
+    allow for another order of the steps.
     """
     found = encodings.positions(length, width)
     angles = [[position / 10000 ** (2 * (column // 2) / width) for column in range(width)] for position in range(length)]

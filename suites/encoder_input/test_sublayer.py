@@ -7,6 +7,8 @@ from ... import bounds
 from .inputs import sentences
 from .oracle import Bert, gaps, run_layers
 
+TENTH = "a tenth of the size of the numbers of a layer-normalised vector, about 1"
+
 
 def oracle(encoder):
     return Bert(encoder.weights(), encoder.config())
@@ -16,7 +18,8 @@ def judged(encoder, bert, seed):
     """For each text its ids, what goes into the first layer, and what rounding allows each number of that."""
     chosen = sentences(seed)
     for ids, found in zip(encoder.token_ids(chosen), encoder.input_vectors(chosen), strict=True):
-        yield ids, found, bounds.layer_norm(bert.input_rows(ids), *learned(bert), bert.epsilon, rounded_in(encoder, found))
+        precision = rounded_in(encoder, found)
+        yield ids, found, bounds.layer_norm(bert.input_rows(ids), *learned(bert), bert.epsilon, precision)
 
 
 def learned(bert):
@@ -25,7 +28,7 @@ def learned(bert):
 
 
 def rounded_in(encoder, vectors):
-    """The declared precision, or the format of the answer where the weights are whole numbers: sums are not taken in those."""
+    """The declared precision, or the format of the answer where weights are whole numbers, in which no sum is taken."""
     declared = encoder.precision(vectors)
     return declared if declared in bounds.UNIT_ROUNDOFF else str(vectors.dtype)
 
@@ -49,7 +52,7 @@ def test_without_gain_and_shift_the_vectors_are_standard(encoder, evidence, seed
         mean = bounds.Bound(off.mean(axis=1), f"mean of the {bound.why}")
         evidence.close(normal.mean(axis=1), np.zeros(len(normal)), mean)
         # The square of a number x that is off by e is off by 2 |x| e + e^2.
-        square = bounds.Bound((2 * np.abs(normal) * off + off**2).mean(axis=1), f"mean over the squares of the {bound.why}")
+        square = bounds.Bound((2 * np.abs(normal) * off + off**2).mean(axis=1), f"mean of the squares: {bound.why}")
         evidence.close((normal**2).mean(axis=1), np.ones(len(normal)), square)
 
 
@@ -69,7 +72,7 @@ def test_inputs_are_not_the_looked_up_rows(encoder, evidence, seed):
     for rows, found in zip(encoder.input_embeddings(chosen), encoder.input_vectors(chosen), strict=True):
         evidence.equal(list(found.shape), list(rows.shape))
         for row, vector in zip(rows, found, strict=True):
-            evidence.differs(vector, row, 0.1, "a tenth of the size of the numbers of a layer-normalised vector, about 1")
+            evidence.differs(vector, row, 0.1, TENTH)
 
 
 @pytest.mark.claim("INPUT-05")
@@ -79,7 +82,7 @@ def test_one_id_at_two_positions(encoder, evidence):
     pairs = [(i, j) for j in range(len(ids)) for i in range(j) if ids[i] == ids[j]]
     evidence.equal(bool(pairs), True)
     for i, j in pairs:
-        evidence.differs(found[i], found[j], 0.1, "a tenth of the size of the numbers of a layer-normalised vector, about 1")
+        evidence.differs(found[i], found[j], 0.1, TENTH)
 
 
 @pytest.mark.claim("INPUT-07", "POS-02")
@@ -98,7 +101,8 @@ def test_the_layers_start_from_exactly_these_vectors(encoder, evidence, seed):
     width = len(learned(oracle(encoder))[0])
     for ids, vectors, states in zip(encoder.token_ids(chosen), inputs, found, strict=True):
         evidence.equal([vectors.shape, states.shape], [(len(ids), width)] * 2)
-    expected, reference = zip(*(run_layers(encoder.weights(), encoder.config(), vectors) for vectors in inputs), strict=True)
+    weights, config = encoder.weights(), encoder.config()
+    expected, reference = zip(*(run_layers(weights, config, vectors) for vectors in inputs), strict=True)
     deviation = max(gaps(*pair)[0].max() for pair in zip(reference, expected, strict=True))
     direction, length = bounds.network(encoder.precision(found[0]), deviation)
     for text, states, exact in zip(chosen, found, expected, strict=True):

@@ -27,7 +27,7 @@ def test_the_memory_of_the_table(encoder, evidence):
 
 @pytest.mark.claim("SHAPE-16")
 def test_rows_of_the_example_have_eight_numbers(layer, evidence):
-    """A table of thirty rows that holds the four numbers which are printed of three rows, and other numbers between them."""
+    """Of thirty rows, three hold the numbers that are printed of them and others in between; they are looked up."""
     table = (np.arange(240, dtype=np.float32) / 16).reshape(30, 8)
     shown = {3: (0.12, -0.45, 0.88, 0.03), 4: (0.15, -0.42, 0.79, 0.11), 27: (0.91, 0.02, -0.33, -0.67)}
     for row, numbers in shown.items():

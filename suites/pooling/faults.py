@@ -439,13 +439,13 @@ RECORDED = ["BASE-01", "BASE-02", "BASE-03"]
 
 @sound("embedder", breaks=[*RECORDED, "INPUT-08"])
 def gelu_by_tanh(embedder):
-    """GELU is approximated by a hyperbolic tangent, as some exports do: another network, which pools and embeds soundly."""
+    """GELU is approximated by a hyperbolic tangent, as in some exports: another network that pools and embeds soundly."""
     return by_numpy(embedder, Tanh)
 
 
 @sound("embedder", breaks=[*RECORDED, "INPUT-01", "INPUT-06"])
 def other_epsilon(embedder):
-    """All normalisations add 1e-5 to the variance: a fault of the input sublayer, and less than float32 may lose behind it."""
+    """All normalisations add 1e-5 to the variance: a fault of the input sublayer, but no more than float32 may lose."""
     return by_numpy(embedder, Bert, layer_norm_eps=1e-5)
 
 
