@@ -76,7 +76,7 @@ class Store:
                 deviation = max(deviation, LEAST_ROUNDINGS * UNIT_ROUNDOFF[str(array.dtype)] * largest)
             about[key] = {"shape": list(array.shape), "dtype": str(array.dtype), "deviation": float(f"{deviation:.3g}"),
                           "bound": float(f"{SAFETY * deviation:.3g}")}
-        np.savez_compressed(values, **arrays)
+        np.savez_compressed(values, allow_pickle=False, **arrays)
         provenance = {"subject": self.subject, "facts": self.facts, "numpy": np.__version__,
                       "python": ".".join(map(str, sys.version_info[:3])), "harness": __version__, "seed": self.seed,
                       "command": "python -m pytest suites --conformance-write-baselines "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +46,9 @@ def unit_roundoff(*arrays: np.ndarray) -> tuple[float, str]:
     return UNIT_ROUNDOFF[worst], worst
 
 
-def gamma(n: int, u: float) -> float:
+def gamma(n: Any, u: float) -> Any:
     """n u / (1 - n u): the relative error that n roundings can add up to. Raises ValueError when n u reaches 1."""
-    if n * u >= 1:
+    if np.max(n) * u >= 1:
         raise ValueError(f"no bound: {n} roundings of size {u} can lose every digit")
     return n * u / (1 - n * u)
 
@@ -62,6 +63,26 @@ def sum(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
     """Of a sum of n terms; `scale` is the sum of the absolute values."""
     u, name = unit_roundoff(*arrays)
     return Bound(gamma(max(n - 1, 1), u) * scale, f"rounding of a sum of {n} terms in {name}")
+
+
+def accumulated(n: int | np.ndarray, precision: str, scale: float | np.ndarray, exact: float | np.ndarray) -> Bound:
+    """Of a sum of n terms that is added up in float32 or finer and then rounded once to `precision`.
+
+    `scale` is the sum of the absolute values. Adding up in float16 or bfloat16 is not covered: it loses whole terms.
+    """
+    u = UNIT_ROUNDOFF.get(precision, UNIT_ROUNDOFF["float32"])
+    inner = min(u, UNIT_ROUNDOFF["float32"])
+    error = gamma(np.maximum(np.asarray(n) - 1, 1), inner) * np.asarray(scale)
+    if u > inner:
+        error = error + u * (np.abs(exact) + error)
+    where = precision if u == inner else f"float32, rounded once to {precision}"
+    return Bound(error, f"rounding of a sum of {np.max(n)} terms in {where}")
+
+
+def chain(n: int, *arrays: np.ndarray, scale: float | np.ndarray, of: str) -> Bound:
+    """Of a number that n roundings lead to, none of which cancels; `scale` is its size, `of` says which roundings."""
+    u, name = unit_roundoff(*arrays)
+    return Bound(gamma(n, u) * scale, f"{of}: {n} roundings in {name}")
 
 
 def mean(n: int, *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
@@ -127,3 +148,13 @@ def network(precision: str, deviation: float = 0.0) -> tuple[Bound, Bound]:
     if deviation:
         why += f"; the float32 reference loses {deviation:.1g} on these texts"
     return Bound(tier, f"direction: {why}"), Bound(sqrt(2 * tier), f"length: {why}")
+
+
+def central_difference(step: float, third: float, error: float) -> Bound:
+    """Of (f(x + s) - f(x - s)) / 2 s for a slope: the next term of Taylor's series and the error of f, spread over s.
+
+    `third` is the largest third derivative of f nearby, `error` that of f itself. The bound is smallest with the step
+    (3 error / third) ** (1/3).
+    """
+    return Bound(step * step / 6 * third + error / step,
+                 f"a central difference with step {step:.2g}, values exact to {error:.2g}")

@@ -145,8 +145,10 @@ def load(root: Path | None = None) -> Catalogue:
     for folder in chapter_folders(root):
         claims += _read(folder / "claims.yaml", folder.name)
     _check_references(claims)
-    version = read_yaml(root / "catalogue.yaml")["version"]
-    return Catalogue(claims, version)
+    about = read_yaml(root / "catalogue.yaml")
+    if not isinstance(about, dict) or not isinstance(about.get("version"), int):
+        raise UsageError(f"{root / 'catalogue.yaml'}: expected `version:` and a whole number")
+    return Catalogue(claims, about["version"])
 
 
 def read_yaml(path: Path) -> Any:

@@ -14,7 +14,7 @@ from . import __version__, home, in_checkout
 from .claims import DOCUMENT_SOURCE, Claim, check_traced, load, suites, test_places
 from .errors import Exit, Refusal, UsageError, nearest
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 EXAMPLES = """\b
 Examples:
@@ -29,23 +29,29 @@ SUBJECTS = """\b
 Subjects:
   python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
   torch  bundled  formulas                   the reference stack
+  documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 
 
 class Group(click.Group):
-    """Turns every refusal into one line on standard error and its exit code."""
+    """Turns every refusal, click's own usage errors included, into one message on standard error and its exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except Refusal as refusal:
-            click.echo(f"embedding-conformance: {refusal}", err=True)
-            ctx.exit(int(refusal.exit))
+            message, code = str(refusal), refusal.exit
+        except click.UsageError as error:
+            message, code = error.format_message(), Exit.USAGE
+        click.echo(f"embedding-conformance: {message}", err=True)
+        if ctx.invoked_subcommand == "check":
+            click.echo("verdict=unusable claims=0 verified=0 refuted=0 error=0 not_applicable=0 informative=0 lost=0 seconds=0")
+        sys.exit(code)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in self.commands:
-            raise UsageError(f'there is no command "{args[0]}"{nearest(args[0], self.commands)}; '
-                             f"there are {', '.join(self.commands)}")
+            hint = nearest(args[0], self.commands) or f"; there are {', '.join(self.commands)}"
+            raise UsageError(f'there is no command "{args[0]}"{hint}')
         return super().resolve_command(ctx, args)
 
 
@@ -55,29 +61,30 @@ def cli() -> None:
     """Judge embeddings against an executable specification."""
 
 
-@cli.command(epilog=SUBJECTS, options_metavar="[OPTIONS]")
+@cli.command(epilog=SUBJECTS, options_metavar="[OPTIONS]", short_help="Judge subjects and write a report.")
 @click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
 @click.option("-k", "keyword", default="", metavar="EXPR", help="Only claims whose id, chapter or words match, as in pytest.")
 @click.option("--facet", "facets", multiple=True, metavar="NAME", help="Only this facet; an error if no subject has it.")
 @click.option("--declare", multiple=True, metavar="KEY=VALUE",
               help="What the subject promises: normalized, trained, out_of_range_below, ...")
 @click.option("--documents", type=click.Path(path_type=Path), metavar="DIR",
-              help="The three documents: check that the cited passages are unchanged, and show them.")
+              help="The three documents: check that cited passages are unchanged and every line is covered, judge facts "
+                   "about them, show the passages.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="DIR",
               help="Where to write [default: reports/ in a checkout, else embedding-conformance-report/].")
 @click.option("--seed", default="0", metavar="N", help="Repeat the generated inputs of another run, or 'random' for new ones.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=300.0, metavar="SECONDS", show_default=True,
-              help="Give up on a test that does not finish.")
+@click.option("--timeout", type=float, default=300.0, metavar="SECONDS",
+              help="Give up on a test that does not finish in this time [default: 300].")
 @click.option("--unverified", metavar="IDS",
               help="For this project's own gate: every claim must be verified on some subject, but these (or 'none').")
-@click.option("-n", "workers", type=click.IntRange(min=0), default=0, metavar="N", help="As in pytest-xdist: N processes.")
+@click.option("-n", "workers", type=int, default=0, metavar="N", help="As in pytest-xdist: N processes.")
 @click.option("-x", "first_failure", is_flag=True, help="Stop at the first failure.")
 @click.option("-q", "quiet", is_flag=True, help="Only failures and the last line.")
 @click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
           documents: Path | None, report: Path | None, seed: str, timeout: float, unverified: str | None, workers: int,
           first_failure: bool, quiet: bool, verbose: bool) -> None:
-    """Judge each SUBJECT on all claims that apply to it. Without one: torch, bundled, formulas."""
+    """Judge each SUBJECT on all claims that apply to it. Without one: torch, bundled, formulas; documents where given."""
     from . import documents as passages
     from . import proof
     from .report.evidence_file import Context, assemble
@@ -91,9 +98,9 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
         catalogue, passages.read(catalogue, documents), proof.read_records(catalogue),
         command=["embedding-conformance", *sys.argv[1:]],
         selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
-        unverified=None if unverified is None else [word for word in re.split(r"[\s,]+", unverified) if word not in ("", "none")])
-    plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), keyword=keyword, seed=_seed(seed),
-                workers=workers, first_failure=first_failure, timeout=timeout)
+        unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified) if one not in ("", "none")])
+    plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
+                keyword=keyword, seed=_seed(seed), workers=workers, first_failure=first_failure, timeout=timeout)
     terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
     _writable(folder)
     outcome = execute(plan, folder / "events.jsonl", terminal)
@@ -106,7 +113,7 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
     sys.exit(evidence["verdict"]["exit"])
 
 
-@cli.command(name="claims", options_metavar="")
+@cli.command(name="claims", options_metavar="", short_help="List the claims, or explain one.")
 @click.argument("what", required=False, metavar="[ID | WORD | DOCUMENT:LINE]")
 def claims_command(what: str | None) -> None:
     """List the claims, or explain one: statement in English and Chinese, source, tests, faults, how to try it."""
@@ -131,21 +138,23 @@ def claims_command(what: str | None) -> None:
     _list(found)
 
 
-@cli.command(options_metavar="[OPTIONS]")
+@cli.command(options_metavar="[OPTIONS]", short_help="Show that every check fails on a broken subject.")
 @click.option("-k", "keyword", default="", metavar="EXPR", help="Only claims whose id, chapter or words match, as in pytest.")
+@click.option("--documents", type=click.Path(path_type=Path), metavar="DIR",
+              help="The three documents; without them the claims about their text are left out.")
 @click.option("--write", is_flag=True, help="Renew the committed record of the proof, fixtures/proof/.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=300.0, metavar="SECONDS", show_default=True,
-              help="Give up on a test that does not finish.")
-@click.option("-n", "workers", type=click.IntRange(min=0), default=0, metavar="N", help="As in pytest-xdist: N processes.")
+@click.option("--timeout", type=float, default=300.0, metavar="SECONDS",
+              help="Give up on a test that does not finish in this time [default: 300].")
+@click.option("-n", "workers", type=int, default=0, metavar="N", help="As in pytest-xdist: N processes.")
 @click.option("-q", "quiet", is_flag=True, help="Only what is wrong and the last line.")
-def prove(keyword: str, write: bool, timeout: float, workers: int, quiet: bool) -> None:
+def prove(keyword: str, documents: Path | None, write: bool, timeout: float, workers: int, quiet: bool) -> None:
     """Show that every check fails on a broken subject, and passes on the sound variants (if you change the suites)."""
     from .proving import run_proof
     from .run import Plan
 
     if keyword and write:
         raise UsageError("--write keeps the record of a whole proof; leave out -k")
-    plan = Plan(keyword=keyword, workers=workers, timeout=timeout, prove=True)
+    plan = Plan(documents=documents, keyword=keyword, workers=workers, timeout=timeout, prove=True)
     sys.exit(run_proof(plan, write=write, quiet=quiet))
 
 
@@ -194,7 +203,7 @@ def _explain(claim: Claim) -> None:
     """One claim in full; everything comes from files, no suite is imported."""
     import json
 
-    from .proof import record_path
+    from .proof import needs_documents, record_path
 
     click.echo(f"{claim.id:<10} {claim.says.en}\n{'':<10} {claim.says.zh}")
     rows = [("said in", f"{', '.join(claim.source)}   (--documents DIR shows the words)")]
@@ -215,7 +224,7 @@ def _explain(claim: Claim) -> None:
     record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"claims": {}}
     caught = record["claims"].get(claim.id, {}).get("caught", [])
     rows += [("catches", ", ".join(caught))] if caught else []
-    tried = claim.proxy[0] if claim.proxy else claim.id
+    tried = (claim.proxy[0] if claim.proxy else claim.id) + (" --documents DIR" if needs_documents(claim) else "")
     if claim.level != "informative":
         rows.append(("try", f"embedding-conformance check -k {tried}"))
     if caught:
@@ -226,15 +235,28 @@ def _explain(claim: Claim) -> None:
 
 
 def main() -> None:
-    """The entry point; click's own usage errors exit with 4, as ours do."""
+    """The entry point."""
     try:
-        cli(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        sys.exit(cli(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
     except click.Abort:
         sys.exit(Exit.INTERRUPTED)
-    except click.ClickException as error:
-        error.show()
+    except click.UsageError as error:
+        click.echo(f"embedding-conformance: {error.format_message()}", err=True)
         sys.exit(Exit.USAGE)
+    except BrokenPipeError:
+        sys.exit(Exit.INTERRUPTED)
+    except Exception as error:
+        click.echo(f"embedding-conformance: internal error, {type(error).__name__}: {error}; "
+                   f"details are in {_keep_traceback()}", err=True)
+        sys.exit(Exit.INTERNAL)
 
 
+def _keep_traceback() -> Path:
+    """A user has no use for a traceback on the terminal; who mends the harness has."""
+    import tempfile
+    import traceback
+
+    handle, name = tempfile.mkstemp(prefix="embedding-conformance-", suffix=".txt")
+    with open(handle, "w", encoding="utf-8") as file:
+        traceback.print_exc(file=file)
+    return Path(name)

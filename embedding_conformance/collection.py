@@ -18,21 +18,28 @@ from . import claims as catalogue_of
 from . import pytest_fixtures
 from .claims import Catalogue
 from .errors import Refusal, UsageError, nearest
-from .evidence import ClaimViolation, Evidence
 from .events import EventsFile
+from .evidence import ClaimViolation, Evidence
 from .handles import Handle
-from .subjects import DEFAULT, Subject, open_subject, parse_declaration
+from .subjects import DEFAULT, Dial, Subject, documents_text, open_subject, parse_declaration
 from .subjects.facets import FACETS
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
 VIOLATION: pytest.StashKey[ClaimViolation] = pytest.StashKey()
+LIMIT: pytest.StashKey[float | None] = pytest.StashKey()
+#: kinds of bound that leave room, so that a proof measures how much
+APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
 
 
 class Vacuous(Exception):
     """A test passed without having compared anything, or without having called its subject."""
+
+
+class SubjectChanged(Exception):
+    """A test changed the one object that all tests share."""
 
 
 @dataclass
@@ -42,6 +49,7 @@ class Run:
     catalogue: Catalogue
     subjects: dict[str, Subject]
     facets: frozenset[str]
+    documents: Path | None
     seed: int
     proving: bool
     resume: frozenset[str]
@@ -88,26 +96,34 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     catalogue_of.check_traced(catalogue)
     facets = frozenset(option("conformance_facet"))
     for facet in facets - FACETS.keys():
-        raise UsageError(f'--facet: there is no facet "{facet}"{nearest(facet, FACETS)}; there are {", ".join(FACETS)}')
+        hint = nearest(facet, FACETS) or f"; there are {', '.join(FACETS)}"
+        raise UsageError(f'--facet: there is no facet "{facet}"{hint}')
     declare = dict(parse_declaration(text) for text in option("conformance_declare"))
+    documents = Path(option("conformance_documents")) if option("conformance_documents") else None
+    documents_text.read_from(documents)
     proving = bool(option("conformance_prove"))
     if proving:
         from .proof import specimens
 
-        names = [f"fault:{name}" for name in sorted(specimens())]
+        names = [f"fault:{name}" for name in sorted(specimens(documents=documents is not None))]
     else:
-        names = option("conformance_subject") or list(DEFAULT)
+        names = option("conformance_subject") or [*DEFAULT, *(["documents"] if documents else [])]
     subjects = {}
     for name in names:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
+    if proving:
+        from .subjects.noisy import noisy_subject
+
+        subjects |= {one.name: one for one in map(noisy_subject, sorted({facet for one in subjects.values()
+                                                                         for facet in one.changed}))}
     for facet in facets:
         if not any(facet in subject.facets for subject in subjects.values()):
             raise UsageError(f"--facet {facet}: {', '.join(subjects)} does not offer it")
     resume = option("conformance_resume")
     done = frozenset(Path(resume).read_text(encoding="utf-8").splitlines()) if resume else frozenset()
-    run = Run(catalogue, subjects, facets, option("conformance_seed"), proving, done)
+    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), proving, done)
     if events:
         events.opened(run)
     return run
@@ -125,6 +141,8 @@ def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...])
         if not facets <= subject.facets or not facets & (subject.changed or facets):
             continue
         if run.facets and not facets & run.facets:
+            continue
+        if subject.dial and not any(run.catalogue[claim_id].bound in APPROXIMATE for claim_id in claim_ids):
             continue
         params.append(subject.name)
         ids.append(f"{'+'.join(claim_ids)}-{subject.name}")
@@ -160,6 +178,8 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
                 if named not in words:
                     words[named] = {named, *re.findall(r"[^\W_]+", run.catalogue[named].words())}
                 item.extra_keyword_matches.update(words[named])
+        # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
+        item.name = item.name.replace(f"-{_subject(item)}", "")
     if run.proving:
         # A faulty subject is built once: all its tests follow each other, and it is dropped after the last.
         items.sort(key=lambda item: _subject(item) or "")
@@ -171,6 +191,7 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
     """After pytest has selected: what does not apply becomes a reason instead of a test."""
     kept = []
     for item in items:
+        item.name = item.nodeid.rpartition("::")[2] if isinstance(item.parent, SuiteModule) else item.name
         mark = item.get_closest_marker("conformance_not_applicable")
         if mark is None:
             if item.nodeid not in run.resume:
@@ -178,7 +199,7 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
             continue
         for claim_id in _claims(item):
             run.not_applicable.setdefault((claim_id, _subject(item) or ""), mark.args[0])
-    applies = {(claim_id, _subject(item)) for item in kept for claim_id in _claims(item)}
+    applies = {(claim_id, _subject(item) or "") for item in kept for claim_id in _claims(item)}
     for key in applies & run.not_applicable.keys():
         del run.not_applicable[key]  # another test of the claim can be run on this subject
     items[:] = kept
@@ -205,6 +226,7 @@ def judged(run: Run, item: pytest.Function) -> Generator[None, Any, Any]:
 
     In a proof a violation is caught here, before pytest formats a traceback for it, which costs more than the test.
     """
+    dial = run.subjects[_subject(item) or ""].dial
     try:
         result = yield
     except ClaimViolation as violation:
@@ -212,12 +234,47 @@ def judged(run: Run, item: pytest.Function) -> Generator[None, Any, Any]:
             raise
         item.stash[VIOLATION] = violation
         return True
+    if dial:
+        item.stash[LIMIT] = smallest_caught(item, run.subjects[_subject(item) or ""], dial)
+        return result
     evidence = item.stash.get(EVIDENCE, None)
     if evidence is None or not evidence.compared:
         raise Vacuous("the test passed without a comparison, so it shows nothing")
     if not any(handle.total_calls() for handle in item.stash.get(HANDLES, [])):
         raise Vacuous("the test never called its subject, so it shows nothing about it")
     return result
+
+
+def smallest_caught(item: pytest.Function, subject: Subject, dial: Dial) -> float | None:
+    """The smallest relative noise on the subject's answers that the test catches, within a factor of 1.4; None if none."""
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+
+    def caught(size: float) -> bool:
+        item.stash[EVIDENCE].comparisons.clear()
+        subject.memory.clear()
+        for handle in item.stash[HANDLES]:
+            handle.renew()
+        dial.turn(size)
+        try:
+            item.obj(**arguments)
+        except ClaimViolation:
+            return True
+        return False
+
+    high = 1.0
+    try:
+        if not caught(high):
+            return None
+        while high > 1e-18 and caught(high / 10):
+            high /= 10
+        low = high / 10
+        while high / low > 1.4:
+            middle = (high * low) ** 0.5
+            low, high = (low, middle) if caught(middle) else (middle, high)
+        return float(f"{high:.2g}")
+    finally:
+        dial.turn(0.0)
+        subject.memory.clear()
 
 
 def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -235,6 +292,8 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
             report.longrepr = explain(run, data)
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+    if LIMIT in item.stash:
+        data["limit"] = item.stash[LIMIT]
     report.user_properties.append((PROPERTY, json.dumps(data)))
 
 
@@ -244,7 +303,9 @@ def explain(run: Run, result: dict[str, Any]) -> str:
     lines = [f"{'+'.join(result['claims'])}  {claim.says.en}", f"  measured  {result['message']}",
              f"  bound     {result['bound']}"]
     lines += [f"  {'worst   ' if i == 0 else '        '}  {line}" for i, line in enumerate(result["worst"])]
-    return "\n".join([*lines, f"  repeat    {repeat(result, run.seed)}"])
+    needs_documents = run.documents and "document" in run.subjects[result["subject"]].facets
+    options = ["--documents", str(run.documents)] if needs_documents else []
+    return "\n".join([*lines, f"  repeat    {repeat(result, run.seed, options)}"])
 
 
 def repeat(result: dict[str, Any], seed: int, options: list[str] | None = None) -> str:
@@ -258,8 +319,9 @@ def one_line(error: BaseException) -> str:
     said = " ".join(str(error).split()) or "(no message)"
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    name = "" if isinstance(error, Vacuous) else f"{type(error).__name__}: "
-    return f"{name}{said[:300]}{'' if isinstance(error, Vacuous) else place}"
+    if isinstance(error, (Vacuous, SubjectChanged)):
+        return said
+    return f"{type(error).__name__}: {said[:300]}{place}"
 
 
 def _frames(error: BaseException) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,9 +41,16 @@ def generated_ids(rows: int, seed: int) -> np.ndarray:
 
 
 @cache
-def texts() -> dict:
+def texts() -> dict[str, Any]:
     """The sentences, words and numbers of the documents' experiments (``fixtures/texts.yaml``)."""
-    return read_yaml(home() / "fixtures" / "texts.yaml")
+    read: dict[str, Any] = read_yaml(home() / "fixtures" / "texts.yaml")
+    return read
+
+
+@cache
+def training_text() -> list[str]:
+    """Sentences to train small tokenizers on, English and then some Chinese (``fixtures/training_text.txt``)."""
+    return (home() / "fixtures" / "training_text.txt").read_text(encoding="utf-8").splitlines()
 
 
 @cache
@@ -60,4 +68,5 @@ def pooled(name: str) -> np.ndarray:
     """[N, d] float32: the means over the tokens of the stored states, computed in float64 and rounded once."""
     hidden, mask = states()[name]
     weights = mask[:, :, None].astype(np.float64)
-    return ((hidden * weights).sum(axis=1) / weights.sum(axis=1)).astype(np.float32)
+    means: np.ndarray = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+    return means.astype(np.float32)

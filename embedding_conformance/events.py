@@ -36,6 +36,7 @@ class EventsFile:
         self._run: Run | None = None
         self._results: dict[str, dict[str, Any]] = {}
         self._collected: set[str] = set()
+        self._parent = os.getppid()
 
     def write(self, event: str, **data: Any) -> None:
         self._file.write(json.dumps({"event": event, **data}, ensure_ascii=False) + "\n")
@@ -83,13 +84,15 @@ class EventsFile:
         self.write("not_applicable", not_applicable=self._run.inapplicable())
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        if os.getppid() != self._parent:
+            raise pytest.exit.Exception("the process that asked for this run is gone")
         self.write("started", nodeid=plain(nodeid))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call", "teardown"):  # pytest-xdist says so when a worker died
             self.write("lost", nodeid=plain(report.nodeid), why=str(report.longrepr).strip().splitlines()[-1])
             return
-        data = next((json.loads(value) for key, value in report.user_properties if key == "conformance"), None)
+        data = next((json.loads(str(value)) for key, value in report.user_properties if key == "conformance"), None)
         result = self._results.setdefault(report.nodeid, {"seconds": 0.0})
         result["seconds"] += report.duration
         if data is not None and result.get("outcome") != "error":

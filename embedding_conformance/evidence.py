@@ -40,7 +40,7 @@ class Comparison:
 
 
 class ClaimViolation(Exception):
-    """The subject does not do what the claim says. Raised by the gateway and by the handles on subjects, and by nothing else."""
+    """The subject does not do what the claim says. Only the gateway and the handles on subjects raise it."""
 
     def __init__(self, measured: str, bound: str, worst: Sequence[str] = (), *, raised: bool = False):
         super().__init__(f"{measured} (bound: {bound})")
@@ -130,7 +130,7 @@ class Evidence:
     def greater(self, a: Any, b: Any, margin: float, why: str) -> None:
         """`a` exceeds `b` by at least `margin`, single numbers; `why` says where the margin comes from."""
         first, second = self._number(a), self._number(b)
-        self.comparisons.append(Comparison("greater", 1, first - second, margin, why))
+        self.comparisons.append(Comparison("greater", 1, first - second, float(margin), why))
         if not first - second >= margin:
             raise ClaimViolation(f"{first:.6g} exceeds {second:.6g} by {first - second:.3g}",
                                  f"at least {margin:.3g}: {why}")
@@ -146,7 +146,7 @@ class Evidence:
         measured = float(difference[place])
         if not at_least > 0:
             raise HarnessFault("`differs` needs a smallest difference above zero")
-        self.comparisons.append(Comparison("differs", a.size, measured, at_least, why, where(place), row(b, place),
+        self.comparisons.append(Comparison("differs", a.size, measured, float(at_least), why, where(place), row(b, place),
                                            row(a, place)))
         if not measured >= at_least:
             raise ClaimViolation(f"they differ by {measured:.3g} at most", f"at least {at_least:.3g}: {why}")
@@ -276,4 +276,5 @@ def short(value: Any) -> str:
 
 def worst(comparison: Comparison) -> list[str]:
     """The lines that show a worst element."""
-    return [comparison.where or "worst", f"expected  {comparison.expected}", f"found     {comparison.actual}"]
+    place = [comparison.where] if comparison.where else []
+    return [*place, f"expected  {comparison.expected}", f"found     {comparison.actual}"]

@@ -7,6 +7,7 @@ inputs, checks type and shape of every answer, and turns an exception, a wrong t
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,10 +37,14 @@ class Handle:
         """How often the test called its subject."""
         return self.calls
 
-    def precision(self, answer: np.ndarray) -> str:
+    def precision_of(self, answer: np.ndarray) -> str:
         """The precision that the subject declares, or else the format of one of its answers."""
         declaration = self.subject.declares.get("precision")
         return str(answer.dtype) if declaration is None else str(declaration.value)
+
+    def renew(self) -> None:
+        """Forget what the test did, so that it can run once more."""
+        self.calls = 0
 
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
@@ -59,6 +64,8 @@ class Handle:
                 if str(answer.dtype) == "torch.bfloat16":
                     answer = answer.float()
             array = np.asarray(answer)
+            if str(array.dtype) == "bfloat16":  # of ml_dtypes
+                array = array.astype(np.float32)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ClaimViolation(f"{method} returned {short(answer)}", "an array of numbers") from error
         if array.dtype.kind not in "fiubV":
@@ -96,7 +103,9 @@ class Layer(Handle):
 
     @property
     def source(self) -> LayerSource:
-        return super().object
+        """Where the subject's layers come from."""
+        source: LayerSource = super().object
+        return source
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -133,7 +142,9 @@ class Layer(Handle):
     def held(self, given: np.ndarray) -> np.ndarray:
         """What a layer that was given this table holds: the same numbers at the precision that the subject declares."""
         declaration = self.subject.declares.get("precision")
-        return given if declaration is None else given.astype(declaration.value)
+        if declaration is None:
+            return given
+        return bfloat16_numbers(given) if declaration.value == "bfloat16" else given.astype(declaration.value)
 
     def over(self, sizes: tuple[tuple[int, int], ...] = TABLE_SIZES) -> Iterator[Layer]:
         """Layers of these sizes whose rows name themselves; a subject that cannot be given a table, as it is."""
@@ -145,6 +156,12 @@ class Layer(Handle):
 
     def total_calls(self) -> int:
         return self.calls + sum(relative.total_calls() for relative in self._relatives)
+
+    @property
+    def precision(self) -> str:
+        """The floating format in which the table is kept: what the subject declares, or else its table's."""
+        declaration = self.subject.declares.get("precision")
+        return str(self.table().dtype if declaration is None else declaration.value)
 
     @property
     def padding_id(self) -> int | None:
@@ -190,24 +207,46 @@ class TrainingStep(Handle):
                  padding_id: int | None = None, steps: int = 1) -> dict[str, np.ndarray]:
         """The parts of the step by name: loss [], output [*ids.shape, d], output_gradient (the same), table_gradient [V, d],
         table_after [V, d], loss_after []. With several steps, gradients and output are those of the last one.
+
+        `table_before` is the very array that the subject was given, as it is after the step.
         """
-        answer = self.call("mse_step", self.object.mse_step, table.copy(), ids.copy(), target, learning_rate, padding_id,
-                           steps)
+        given = table.copy()
+        answer = self.call("mse_step", self.object.mse_step, given, ids.copy(), target, learning_rate, padding_id, steps)
         shapes = {"loss": (), "output": (*ids.shape, table.shape[1]), "output_gradient": (*ids.shape, table.shape[1]),
                   "table_gradient": table.shape, "table_after": table.shape, "loss_after": ()}
         if not isinstance(answer, (tuple, list)) or len(answer) != len(shapes):
             raise ClaimViolation(f"mse_step returned {short(answer)}", f"a tuple of {', '.join(shapes)}")
-        return {name: self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True)}
+        parts = {name: self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True)}
+        return parts | {"table_before": given}
 
 
 class Trainer(Handle):
-    """Trains tables on pairs of ids, for claims about what training does to vectors."""
+    """Trains tables on pairs of ids, for claims about what training does to vectors.
+
+    A training is remembered for the run; a claim about repetition asks with ``fresh=True``.
+    """
 
     facet = "trainer"
 
-    def train(self, pairs: np.ndarray, rows: int, width: int, seeds: list[int], *, train_table: bool,
-              steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pairs [P, 2] of (id, label) -> tables before and after [S, rows, width] and losses [S, steps], a row a seed."""
+    def train(self, pairs: np.ndarray, rows: int, width: int, seeds: list[int], *, train_table: bool, steps: int,
+              fresh: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pairs [P, 2] of (id, label) -> tables before and after [S, rows, width] and losses [S, steps], a row a seed.
+
+        Labels count from 0 and are no ids: what the table is trained to predict. Losses are those before each step.
+        """
+        key = ("train", pairs.tobytes(), rows, width, tuple(seeds), train_table, steps)
+        if fresh or key not in self.subject.memory:
+            trained = self._train(pairs, rows, width, seeds, train_table, steps)
+            if fresh:
+                return trained
+            self.subject.memory[key] = trained
+        else:
+            self.calls += 1
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.subject.memory[key]
+        return found
+
+    def _train(self, pairs: np.ndarray, rows: int, width: int, seeds: list[int], train_table: bool,
+               steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         answer = self.call("train", self.object.train, pairs.copy(), rows, width, list(seeds), train_table, steps)
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
             raise ClaimViolation(f"train returned {short(answer)}", "a tuple of before, after, losses")
@@ -319,9 +358,32 @@ class Embedder(Handle):
 
 
 class TiedModel(Handle):
-    """A causal language model whose output projection is its input table."""
+    """A causal language model whose output projection is its input table. Every test has a model of its own to change."""
 
     facet = "tied_model"
+
+    def __init__(self, subject: Subject, made: Any = None):
+        super().__init__(subject)
+        self._made = made
+        self._relatives: list[TiedModel] = []
+
+    @property
+    def object(self) -> Any:
+        """Made anew, or a deep copy of an object that was given as it is."""
+        if self._made is None:
+            self._made = copy.deepcopy(super().object) if self.subject.shared else self.subject.new(self.facet)
+        return self._made
+
+    def renew(self) -> None:
+        super().renew()
+        self._made = None
+        self._relatives.clear()
+
+    @property
+    def padding_id(self) -> int | None:
+        """The id whose row gets nothing from the input side, as the model itself says."""
+        value = getattr(self.object, "padding_id", None)
+        return None if value is None else int(value)
 
     def table(self) -> np.ndarray:
         """[V, d]: the shared table."""
@@ -345,7 +407,7 @@ class TiedModel(Handle):
         return self.array("gradient", answer, (None, None))
 
     def step(self, ids: np.ndarray, targets: np.ndarray, learning_rate: float) -> None:
-        """One step of gradient descent on that loss."""
+        """One step of gradient descent on that loss, of all that the model learns."""
         self.call("step", self.object.step, ids.copy(), targets.copy(), learning_rate)
 
     def parameter_count(self) -> int:
@@ -353,15 +415,16 @@ class TiedModel(Handle):
         return int(self.call("parameter_count", self.object.parameter_count))
 
     def after(self, operation: str) -> TiedModel:
-        """A copy of the model after an operation that may break the tie, such as "deepcopy" or "save and load"."""
-        other = type(self)(self.subject)
-        other.__dict__["_copy"] = self.call(f"after {operation}", self.object.after, operation)
-        other.calls = 1
-        return other
+        """A copy of the model after an operation: "deepcopy", "to float64", "state dict" (into a new model), "save and
+        load", "resize" (some rows more) or "untie" (an output projection of its own, which begins with the same numbers).
+        """
+        made = self.call(f"after {operation}", self.object.after, operation)
+        relative = TiedModel(self.subject, made)
+        self._relatives.append(relative)
+        return relative
 
-    @property
-    def object(self) -> Any:
-        return self.__dict__.get("_copy") or super().object
+    def total_calls(self) -> int:
+        return self.calls + sum(relative.total_calls() for relative in self._relatives)
 
 
 class Tokenizer(Handle):
@@ -377,16 +440,26 @@ class Tokenizer(Handle):
     def object(self) -> Any:
         return super().object if self._made is None else self._made
 
-    def encode(self, texts: list[str], *, max_length: int | None = None,
-               pad: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """ids, mask and types, [N, L] each when padded (`pad`); texts longer than `max_length` are cut at the end."""
-        answer = self.call("encode", self.object.encode, list(texts), max_length, pad)
-        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-            raise ClaimViolation(f"encode returned {short(answer)}", "a tuple of ids, mask, types")
+    def encode(self, texts: list[str], *, max_length: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ids, mask and types as one batch, padded, [N, L] each; texts longer than `max_length` are cut at the end."""
+        answer = self._encode(texts, max_length, True)
         ids, mask, types = (self.array("encode", part, (len(texts), None)) for part in answer)
         if not ids.shape == mask.shape == types.shape:
             raise ClaimViolation(f"ids, mask, types have shapes {ids.shape}, {mask.shape}, {types.shape}", "one shape")
         return ids, mask, types
+
+    def ids(self, texts: list[str]) -> list[np.ndarray]:
+        """The ids of each text, [L] each, without padding."""
+        answer = self._encode(texts, None, False)[0]
+        if not hasattr(answer, "__len__") or len(answer) != len(texts):
+            raise ClaimViolation(f"encode returned {short(answer)} for ids", f"one entry for each of {len(texts)} texts")
+        return [self.array("encode", row, (None,)) for row in answer]
+
+    def _encode(self, texts: list[str], max_length: int | None, pad: bool) -> Any:
+        answer = self.call("encode", self.object.encode, list(texts), max_length, pad)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ClaimViolation(f"encode returned {short(answer)}", "a tuple of ids, mask, types")
+        return answer
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         """The tokens of each text, special ones included."""
@@ -394,6 +467,13 @@ class Tokenizer(Handle):
         if not isinstance(answer, list) or len(answer) != len(texts):
             raise ClaimViolation(f"tokens returned {short(answer)}", f"a list for each of {len(texts)} texts")
         return answer
+
+    def offsets(self, texts: list[str]) -> list[np.ndarray]:
+        """[L, 2] a text: the characters of the text, from and up to, that a token stands for."""
+        answer = self.call("offsets", self.object.offsets, list(texts))
+        if not hasattr(answer, "__len__") or len(answer) != len(texts):
+            raise ClaimViolation(f"offsets returned {short(answer)}", f"one entry for each of {len(texts)} texts")
+        return [self.array("offsets", pairs, (None, 2)) for pairs in answer]
 
     def decode(self, ids: Any) -> str:
         """The text of a list of ids, without special tokens."""
@@ -420,6 +500,13 @@ class TokenizerMaker(Handle):
     def train_tokenizer(self, kind: str, texts: list[str], vocabulary_size: int) -> Tokenizer:
         """A tokenizer by "character", "word", "bpe" or "wordpiece", trained on the texts."""
         made = self.call("train_tokenizer", self.object.train_tokenizer, kind, list(texts), vocabulary_size)
+        return Tokenizer(self.subject, made)
+
+    def with_vocabulary(self, kind: str, entries: list[str]) -> Tokenizer:
+        """A tokenizer by "character", "word" or "wordpiece" whose entry i has id i; "[PAD]", "[UNK]", "[CLS]" and "[SEP]"
+        have their roles where they are among the entries.
+        """
+        made = self.call("with_vocabulary", self.object.with_vocabulary, kind, list(entries))
         return Tokenizer(self.subject, made)
 
 
@@ -486,8 +573,9 @@ class Projector(Handle):
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
             raise ClaimViolation(f"project returned {short(answer)}", "a tuple of points, mean, axes")
         count, width = vectors.shape
-        points, mean, axes = answer
-        return self.array("points", points, (count, n)), self.array("mean", mean, (width,)), self.array("axes", axes, (n, width))
+        shapes = {"points": (count, n), "mean": (width,), "axes": (n, width)}
+        points, mean, axes = (self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True))
+        return points, mean, axes
 
     def interpolate(self, a: np.ndarray, b: np.ndarray, t: float) -> np.ndarray:
         """[d]: the point at t (0 is a, 1 is b) of the straight line, scaled to length one."""
@@ -551,6 +639,13 @@ HANDLES: dict[str, type[Handle]] = {
     for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
                    Pooler, Encodings, Similarity, Projector, Index, Document)
 }
+
+
+def bfloat16_numbers(array: np.ndarray) -> np.ndarray:
+    """The nearest bfloat16 numbers, ties to even, as float32 (NumPy has no such format)."""
+    bits = array.astype(np.float32).view(np.uint32)
+    rounded: np.ndarray = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32)
 
 
 def short_text(error: BaseException) -> str:

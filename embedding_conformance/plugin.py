@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="what the subjects promise (repeatable)")
     group.addoption("--conformance-facet", action="append", default=[], metavar="NAME",
                     help="judge only this facet (repeatable)")
+    group.addoption("--conformance-documents", metavar="DIR", help="where the documents lie: judge facts about them, too")
     group.addoption("--conformance-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
     group.addoption("--conformance-events", metavar="FILE", help="append one JSON line for every finished test")
     group.addoption("--conformance-resume", metavar="FILE", help="leave out the tests that this file lists by node id")
@@ -60,7 +61,7 @@ def _chapter(path: Path) -> bool:
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     # As packages the suites would be imported by the name "suites", which may be a module of the user's.
     if path == SUITES or _chapter(path):
-        return pytest.Dir.from_parent(parent, path=path)  # type: ignore[no-any-return]
+        return pytest.Dir.from_parent(parent, path=path)
     return None
 
 
@@ -70,7 +71,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     from .collection import SuiteModule
 
     _run(parent.config)
-    return SuiteModule.from_parent(parent, path=module_path)  # type: ignore[no-any-return]
+    return SuiteModule.from_parent(parent, path=module_path)
 
 
 @pytest.hookimpl(tryfirst=True)

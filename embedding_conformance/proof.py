@@ -9,15 +9,21 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from . import home
-from .claims import Catalogue, chapter_folders, suites
+from .claims import Catalogue, Claim, chapter_folders, suites
 from .errors import UsageError, nearest
+
+#: a bound must lie this far below the smallest fault that it must catch, and this far above what sound variants do
+ROOM = 4
+#: a subtle fault of a claim that is bounded by rounding has an effect of at most so many times its bound
+SUBTLE = 64
 
 #: facet -> the subject whose object faults of that facet are made from
 BASES = {
@@ -91,12 +97,17 @@ class altered:
         return getattr(self._original, name)
 
 
-def specimens() -> dict[str, Specimen]:
-    """Every registered fault and sound variant of all chapters, by name."""
+def specimens(*, documents: bool = True) -> dict[str, Specimen]:
+    """Every registered fault and sound variant of all chapters, by name; those of the documents only where these are given."""
     for folder in chapter_folders(suites()):
         if (folder / "faults.py").is_file():
             importlib.import_module(f"embedding_conformance.suites.{folder.name}.faults")
-    return _registry
+    return {name: one for name, one in _registry.items() if documents or one.base != "documents"}
+
+
+def needs_documents(claim: Claim) -> bool:
+    """Whether a claim is about the text of the documents, so that it can be judged only where they are given."""
+    return any(need.startswith("document.") for need in claim.needs)
 
 
 def specimen(name: str) -> Specimen:
@@ -121,6 +132,29 @@ class Assessment:
     proven: set[str]
     faults: int
     sound: int
+    margins: dict[str, Margin]
+
+
+@dataclass
+class Margin:
+    """How much room an approximate claim leaves, everything as a multiple of its bound."""
+
+    #: the largest deviation of a sound variant
+    sound: float = 0.0
+    #: the effect of each fault that it declares: in the test that sees it best, and in the one that sees it least
+    faults: dict[str, float] = field(default_factory=dict)
+    least: dict[str, float] = field(default_factory=dict)
+    #: the smallest relative noise on the subject's answers that one of its tests catches
+    limit: float | None = None
+
+    @property
+    def smallest(self) -> float:
+        return min(self.faults.values(), default=math.inf)
+
+    @property
+    def fragile(self) -> bool:
+        """Whether a sound variant comes so near to the bound that another machine might cross it."""
+        return self.sound > 1 / ROOM
 
 
 def assess(catalogue: Catalogue, known: dict[str, Specimen], results: Iterable[dict[str, Any]], selected: set[str],
@@ -133,14 +167,20 @@ def assess(catalogue: Catalogue, known: dict[str, Specimen], results: Iterable[d
     caught: dict[str, set[str]] = defaultdict(set)
     judged: dict[str, set[str]] = defaultdict(set)
     problems: list[str] = []
+    margins = {claim.id: Margin() for claim in catalogue if claim.id in selected and claim.bound in ("rounding", "network")}
     for result in results:
-        name = result["subject"].removeprefix("fault:")
-        for claim_id in result["claims"]:
-            judged[name].add(claim_id)
-            if result["outcome"] == "violated" and (known[name].raises or not result["raised"]):
-                caught[name].add(claim_id)
         if result["outcome"] == "error":
-            problems.append(f"{result['nodeid']}: broke on {name}: {result['message']}")
+            problems.append(f"{result['nodeid']}: broke on {result['subject']}: {result['message']}")
+        if result["subject"].startswith("noise:"):
+            _limit(margins, result, problems)
+            continue
+        one = known[result["subject"].removeprefix("fault:")]
+        for claim_id in result["claims"]:
+            judged[one.name].add(claim_id)
+            if result["outcome"] == "violated" and (one.raises or not result["raised"]):
+                caught[one.name].add(claim_id)
+            if claim_id in margins:
+                _measure(margins[claim_id], one, claim_id, result)
     catchers: dict[str, list[str]] = defaultdict(list)
     for name, one in sorted(known.items()):
         for claim_id in sorted(set(one.breaks) & selected):
@@ -155,23 +195,57 @@ def assess(catalogue: Catalogue, known: dict[str, Specimen], results: Iterable[d
             catchers[claim_id].append(name)
     proven = set()
     for claim in catalogue:
-        if claim.id not in selected or claim.level == "informative":
+        if claim.id not in selected or claim.level == "informative" or claim.proxy:
             continue
-        if claim.proxy:
-            continue
-        own = [name for name in catchers[claim.id] if claim.id in known[name].breaks]
-        if not own:
-            problems.append(f"{claim.id} is unproven: none of its tests catches a fault")
-            continue
-        if claim.bound in ("rounding", "network") and not any(known[name].size == "subtle" for name in own):
-            problems.append(f"{claim.id} is unproven: it is approximate and catches no subtle fault")
-            continue
-        if claim.bound in ("rounding", "network") and not any(known[name].size == "gross" for name in own):
-            problems.append(f"{claim.id} is unproven: it is approximate and catches no gross fault")
-            continue
-        proven.add(claim.id)
+        own = [known[name] for name in catchers[claim.id] if claim.id in known[name].breaks]
+        lacking = _lacking(claim, own, margins.get(claim.id))
+        problems += [f"{claim.id} is unproven: {lack}" for lack in lacking]
+        if not lacking:
+            proven.add(claim.id)
     return Assessment(_records(catalogue, known, caught, judged, proven, root), problems, proven,
-                      sum(not one.sound for one in known.values()), sum(one.sound for one in known.values()))
+                      sum(not one.sound for one in known.values()), sum(one.sound for one in known.values()), margins)
+
+
+def _lacking(claim: Claim, own: list[Specimen], margin: Margin | None) -> list[str]:
+    """What is missing for the proof of a claim; `own` are the faults that it declares and catches."""
+    if not own:
+        return ["none of its tests catches a fault"]
+    if margin is None:
+        return []
+    lacking = [f"it is approximate and catches no {size} fault" for size in ("subtle", "gross")
+               if not any(one.size == size for one in own)]
+    if margin.smallest < ROOM:
+        name = min(margin.faults, key=margin.faults.__getitem__)
+        lacking.append(f"its bound is more than a quarter of the smallest fault that it must catch, {name}, "
+                       f"{margin.smallest:.2g} times the bound")
+    subtle = [margin.least[one.name] for one in own if one.size == "subtle" and one.name in margin.least]
+    if claim.bound == "rounding" and subtle and min(subtle) > SUBTLE:
+        lacking.append(f"its subtle faults are not subtle: at least {min(subtle):.2g} times the bound")
+    if margin.limit is None:
+        lacking.append("no amount of noise on the subject's answers is caught")
+    return lacking
+
+
+def _measure(margin: Margin, one: Specimen, claim_id: str, result: dict[str, Any]) -> None:
+    closest = result["closest"]
+    if not closest or closest["kind"] not in ("close", "at most") or not closest["bound"]:
+        return
+    size = abs(closest["measured"]) / closest["bound"]
+    if one.sound and claim_id not in one.breaks:
+        margin.sound = max(margin.sound, size)
+    elif result["outcome"] == "violated" and claim_id in one.breaks and size > 1:
+        margin.faults[one.name] = max(margin.faults.get(one.name, 0.0), size)
+        margin.least[one.name] = min(margin.least.get(one.name, math.inf), size)
+
+
+def _limit(margins: dict[str, Margin], result: dict[str, Any], problems: list[str]) -> None:
+    if result["outcome"] == "violated":
+        problems.append(f"{result['nodeid']}: the sound base itself is refuted: {result['message']}")
+    limit = result.get("limit")
+    for claim_id in result["claims"]:
+        if claim_id in margins and limit is not None:
+            known = margins[claim_id].limit
+            margins[claim_id].limit = limit if known is None else min(known, limit)
 
 
 def _records(catalogue: Catalogue, known: dict[str, Specimen], caught: dict[str, set[str]], judged: dict[str, set[str]],

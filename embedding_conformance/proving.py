@@ -19,25 +19,31 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
     """Run the proof, say what it showed, and compare it with the committed record (or write that)."""
     catalogue = load()
     check_traced(catalogue)
-    known = proof.specimens()
+    known = proof.specimens(documents=plan.documents is not None)
+    left_out = [claim for claim in catalogue if proof.needs_documents(claim)] if plan.documents is None else []
     with tempfile.TemporaryDirectory(prefix="embedding-conformance-") as folder:
         outcome = execute(plan, Path(folder) / "events.jsonl", _Progress(quiet))
     if outcome.refused:
         click.echo(f"embedding-conformance: {outcome.refused[1]}", err=True)
         return outcome.refused[0]
     judged = {claim_id for claims, _ in outcome.collected.values() for claim_id in claims}
-    selected = judged if plan.keyword else {claim.id for claim in catalogue if not claim.proxy}
+    selected = judged if plan.keyword else {claim.id for claim in catalogue if not claim.proxy and claim not in left_out}
     assessment = proof.assess(catalogue, known, outcome.results.values(), selected)
     problems = assessment.problems + [f"lost: {node_id}: {why}" for node_id, why in outcome.lost.items()]
     if outcome.broke:
         problems.append(f"the harness broke: {outcome.broke}")
+    for chapter in {claim.chapter for claim in left_out}:
+        del assessment.records[chapter]
     if not plan.keyword and not outcome.interrupted:
         if write and not problems:
             _write(assessment.records)
         elif not write:
-            problems += _compare(assessment.records, catalogue.chapters())
+            problems += _compare(assessment.records)
     if not quiet:
         _chapters(assessment)
+        _margins(assessment)
+    if left_out:
+        click.echo(f"left out    {', '.join(claim.id for claim in left_out)}: they need --documents DIR")
     for problem in problems:
         click.echo(f"{click.style('WRONG', 'red', bold=True)}  {problem}")
     word = "interrupted" if outcome.interrupted else "wrong" if problems else "proven"
@@ -75,10 +81,23 @@ def _chapters(assessment: proof.Assessment) -> None:
             click.echo(f"  {claim_id:<10} catches {', '.join(claim['caught']) or 'nothing'}")
 
 
-def _compare(records: dict[str, dict[str, Any]], chapters: list[str]) -> list[str]:
+def _margins(assessment: proof.Assessment) -> None:
+    """Claim, largest sound deviation, smallest fault (both as multiples of the bound), smallest noise that is caught."""
+    if not assessment.margins:
+        return
+    click.echo("\n  claim       sound / bound   smallest fault / bound                            noise caught from")
+    for claim_id, margin in sorted(assessment.margins.items()):
+        name = min(margin.faults, key=margin.faults.__getitem__, default="")
+        smallest = f"{margin.smallest:.3g} {name}" if name else "-"
+        limit = "-" if margin.limit is None else f"{margin.limit:.1e}"
+        fragile = "   fragile" if margin.fragile else ""
+        click.echo(f"  {claim_id:<10}  {margin.sound:<14.2g}  {smallest:<48}  {limit}{fragile}")
+
+
+def _compare(records: dict[str, dict[str, Any]]) -> list[str]:
     committed = proof.read_records(load())
-    found = [line for chapter in chapters
-             for line in proof.differences(committed.get(chapter), records[chapter], chapter)]
+    found = [line for chapter, record in records.items()
+             for line in proof.differences(committed.get(chapter), record, chapter)]
     return [f"the record differs: {line}; embedding-conformance prove --write renews it" for line in found]
 
 

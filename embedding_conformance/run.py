@@ -20,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from . import events
-from .claims import suites
+from .claims import NOT_CHAPTERS, suites
 from .errors import Exit, UsageError
 
+#: parts of pytest that a run has no use for, and that cost more than a small test
+UNUSED = ("cacheprovider", "doctest", "junitxml", "legacypath", "logging", "nose", "pastebin", "pytester", "setuponly",
+          "setupplan", "stepwise", "threadexception", "unittest", "unraisableexception")
 #: how many times a child that died is followed by another; a subject that kills every process is not worth more
 RESTARTS = 3
 POLL_SECONDS = 0.05
@@ -35,6 +38,7 @@ class Plan:
     subjects: list[str] = field(default_factory=list)
     declare: list[str] = field(default_factory=list)
     facets: list[str] = field(default_factory=list)
+    documents: Path | None = None
     keyword: str = ""
     seed: int = 0
     workers: int = 0
@@ -110,13 +114,14 @@ def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome
         return False
     if watch.refused or watch.finished is not None:
         # 0 and 1 are pytest's passed and failed; 5 is that nothing was selected.
-        if watch.finished == 2:
-            outcome.interrupted = not plan.first_failure
-        elif watch.finished in (3, 4):
+        if watch.finished == 4:
+            # pytest's own usage error: the expression of -k is the one word of the user's that it parses.
+            outcome.refused = (Exit.USAGE, _last_words(log, 1).removeprefix("ERROR: "))
+        elif watch.finished in (2, 3):  # a suite that cannot be collected, or an error inside pytest
             outcome.broke = _last_words(log)
         if plan.first_failure:
             outcome.not_run = outcome.missing()
-        for node_id in [] if outcome.interrupted or plan.first_failure else outcome.missing():
+        for node_id in [] if outcome.interrupted or outcome.refused or plan.first_failure else outcome.missing():
             outcome.lost[node_id] = watch.lost.get(node_id, "the test was collected and never reported")
         return False
     how = f"did not answer for {plan.timeout:g} s" if not ended else _death(child.returncode)
@@ -211,15 +216,19 @@ class _Watch:
 def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
     # -P: the working folder is no place to import pytest or NumPy from; the scheme python: adds it for the user's code.
     command = [sys.executable, "-P", "-m", "pytest", "-c", str(Path(__file__).with_name("pytest.ini")),
-               "--rootdir", str(suites()), "--noconftest", "-p", "embedding_conformance.plugin", "-p", "no:cacheprovider",
-               "--tb=short", "-q", "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
+               "--rootdir", str(suites()), "--noconftest", "-p", "embedding_conformance.plugin",
+               *(word for name in UNUSED for word in ("-p", f"no:{name}")), "--tb=short", "-q",
+               "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
                "--conformance-seed", str(plan.seed)]
+    command += [f"--ignore={suites() / name}" for name in sorted(NOT_CHAPTERS)]
     for module in ("pytest_datadir", "pytest_regressions"):
         if importlib.util.find_spec(module):
             command += ["-p", f"{module}.plugin"]
     for option, values in (("subject", plan.subjects), ("declare", plan.declare), ("facet", plan.facets)):
         for value in values:
             command += [f"--conformance-{option}={value}"]
+    if plan.documents:
+        command.append(f"--conformance-documents={plan.documents.resolve()}")
     if plan.keyword:
         command += ["-k", plan.keyword]
     if plan.first_failure:
@@ -260,10 +269,11 @@ def _death(code: int) -> str:
     return f"ended with exit code {code}"
 
 
-def _last_words(log: Path) -> str:
-    """What the child printed last, in one line."""
+def _last_words(log: Path, count: int = 3) -> str:
+    """The last lines that the child printed, as one."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-3:])[-400:] if lines else "it printed nothing"
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]  # as pytest marks what was raised
+    return " | ".join((errors or lines)[-count:])[-400:] if lines else "it printed nothing"
 
 
 @contextmanager

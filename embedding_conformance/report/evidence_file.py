@@ -9,11 +9,13 @@ from typing import Any
 
 from .. import __version__, proof, verdict
 from ..claims import Catalogue, Claim, test_places
-from ..documents import Documents
+from ..documents import Documents, fixture
 from ..errors import Exit
 from ..run import Outcome
 
 SCHEMA = "evidence/1"
+#: lines of the documents that one message names
+MOST_LINES = 12
 
 
 @dataclass
@@ -38,6 +40,10 @@ class Context:
         """Chapters whose files changed after their proof, or that have none."""
         return [chapter for chapter in self.catalogue.chapters()
                 if self.records.get(chapter, {}).get("digest") != proof.digest(chapter)]
+
+    def unaccounted(self) -> list[str]:
+        """The lines of the documents that no claim cites and no list excuses."""
+        return self.documents.unaccounted(self.catalogue)
 
 
 def judge(context: Context, outcome: Outcome) -> verdict.Judgement:
@@ -64,8 +70,9 @@ def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
         "selection": {"by": context.selection, "claims": len(selected), "of": len(context.catalogue)},
         "environment": outcome.opened.get("environment", {}),
         "subjects": outcome.opened.get("subjects", []),
-        "documents": {"given": context.documents.given, "names": context.documents.names,
-                      "passages": context.documents.state},
+        "documents": {"given": context.documents.given, "folder": str(context.documents.folder or ""),
+                      "names": context.documents.names, "passages": context.documents.state,
+                      "unaccounted": context.unaccounted()},
         "proof": {"outdated": context.outdated(),
                   "faults": sum(not one["sound"] for one in _specimens(context).values()),
                   "sound": sum(one["sound"] for one in _specimens(context).values())},
@@ -106,12 +113,17 @@ def _reasons(context: Context, outcome: Outcome, judgement: verdict.Judgement) -
         verified = {claim.id for claim in context.catalogue
                     if any(one.word == "verified" for one in judgement.by_subject.get(claim.id, {}).values())
                     or claim.level == "informative"}
-        missing = [claim.id for claim in context.catalogue if claim.id not in verified | set(context.unverified)]
+        # What is said about the documents' text can only be verified where that is given.
+        excused = {claim.id for claim in context.catalogue if proof.needs_documents(claim) and not context.documents.given}
+        missing = [claim.id for claim in context.catalogue if claim.id not in verified | excused | set(context.unverified)]
         needless = [claim_id for claim_id in context.unverified if claim_id in verified or claim_id not in context.catalogue]
         if missing:
             reasons.append(f"not verified on any subject, and not listed as such: {', '.join(missing)}")
         if needless:
             reasons.append(f"listed as unverified without need: {', '.join(needless)}")
+    if not context.selection and (lines := context.unaccounted()):
+        shown = ", ".join(lines[:MOST_LINES]) + (f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else "")
+        reasons.append(f"lines of the documents that no claim cites, and that are not listed in {fixture().name}: {shown}")
     return reasons
 
 
@@ -125,6 +137,8 @@ def _exit(context: Context, outcome: Outcome, judgement: verdict.Judgement, sele
     if outcome.interrupted:
         codes.append(Exit.INTERRUPTED)
     if any("verified on any subject" in reason or "without need" in reason for reason in reasons):
+        codes.append(Exit.REFUTED)
+    if not context.selection and context.unaccounted():
         codes.append(Exit.REFUTED)
     return Exit.worst(codes)
 
@@ -179,4 +193,6 @@ def last_line(evidence: dict[str, Any]) -> str:
               "lost": len(reconciliation["lost"])}
     if evidence["selection"]["by"]:
         shown["selected"] = f"{evidence['selection']['claims']}/{evidence['selection']['of']}"
+    if evidence["verdict"]["exit"] in (Exit.USAGE, Exit.NO_VERDICT) and not reconciliation["collected"]:
+        shown["reason"] = "usage" if evidence["verdict"]["exit"] == Exit.USAGE else "not-loaded"
     return " ".join(f"{key}={value}" for key, value in {**shown, "seconds": evidence["footer"]["seconds"]}.items())

@@ -41,7 +41,7 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
            results: list[dict[str, Any]]) -> dict[str, list[str]]:
     failed = [result for result in results if result["outcome"] == "violated"]
     lines: dict[str, list[str]] = {}
-    if failed and own["verdict"] in ("refuted", "blocked"):
+    if failed and own["verdict"] == "refuted":
         first = failed[0]
         share = f" ({len(failed)} of {len(results)} checks fail)" if len(results) > 1 else ""
         lines["measured"] = [first["message"] + share]
@@ -50,21 +50,24 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
             lines["worst"] = first["worst"]
     if own["verdict"] != "refuted":
         lines["because"] = [own["reason"]]
-    lines["repeat"] = [repeat(evidence, claim["id"], subject)]
+    lines["repeat"] = [repeat(evidence, claim["id"], subject, with_documents=own["verdict"] == "stale")]
     return lines
 
 
-def repeat(evidence: dict[str, Any], claim_id: str, subject: str) -> str:
+def repeat(evidence: dict[str, Any], claim_id: str, subject: str, *, with_documents: bool = False) -> str:
     """The command that judges one claim on one subject again, with the same inputs and declarations."""
-    declared = next((one["declares"] for one in evidence["subjects"] if one["name"] == subject), {})
-    options = [option for key, (value, origin) in declared.items() if origin == "--declare"
+    known: dict[str, Any] = next((one for one in evidence["subjects"] if one["name"] == subject),
+                                 {"declares": {}, "facets": []})
+    options = [option for key, (value, origin) in known["declares"].items() if origin == "--declare"
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
+    if "document" in known["facets"] or with_documents:
+        options += ["--documents", evidence["documents"]["folder"]]
     return shlex.join(["embedding-conformance", "check", subject, *options, "--seed", str(evidence["seed"]), "-k", claim_id])
 
 
 def closest(evidence: dict[str, Any]) -> str:
     """The passed check that came nearest to its bound."""
-    best, least = "", float("inf")
+    best, least = "", 1e6  # what is a million times its bound away is near nothing
     for result in evidence["results"]:
         one = result.get("closest")
         if result["outcome"] != "passed" or not one or not one["bound"] or not one["measured"] or one["measured"] < 0:

@@ -29,7 +29,7 @@ def render(evidence: dict[str, Any]) -> str:
         for claim_id in result["claims"]:
             checks[claim_id].append(result)
     return _template().render(
-        evidence=evidence, headline=headline(evidence).replace("`", ""), chapters=chapters, checks=checks, style=style,
+        evidence=evidence, headline=headline(evidence), chapters=chapters, checks=checks, style=style,
         style_hash=_hash(style), failures=failures(evidence), closest=closest(evidence), last_line=last_line(evidence),
         repeat=lambda claim, subject: repeat(evidence, claim, subject))
 

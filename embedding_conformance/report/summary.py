@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .evidence_file import last_line
@@ -17,7 +18,7 @@ def render(evidence: dict[str, Any]) -> str:
     """At most 25 lines before the first fold, at most 60,000 characters in all."""
     counts = evidence["verdict"]["counts"]
     failed = failures(evidence)
-    lines = [MARKER, f"### {headline(evidence)}", ""]
+    lines = [MARKER, f"### {headline(evidence, code)}", ""]
     if failed:
         lines += ["| | claim | measured | bound |", "| --- | --- | --- | --- |"]
         for failure in failed[:MOST_FAILURES]:
@@ -32,7 +33,7 @@ def render(evidence: dict[str, Any]) -> str:
     numbers = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     lines += [f"{numbers or 'No claim was judged'}.", ""]
     if failed:
-        lines += [f"Repeat: `{repeat(evidence, failed[0].claim, failed[0].subject)}`", ""]
+        lines += [f"Repeat: {code(repeat(evidence, failed[0].claim, failed[0].subject))}", ""]
     lines += ["<details><summary>All claims that apply</summary>", "", "| claim | verdict | says |", "| --- | --- | --- |"]
     lines += [f"| {claim['id']} | {claim['verdict']} | {cell(claim['says']['en'])} |" for claim in evidence["claims"]]
     lines += ["", "</details>", "", f"`{last_line(evidence)}`", ""]
@@ -43,10 +44,10 @@ def render(evidence: dict[str, Any]) -> str:
     return text
 
 
-def headline(evidence: dict[str, Any]) -> str:
-    """The verdict in one sentence."""
+def headline(evidence: dict[str, Any], quote: Callable[[str], str] = str) -> str:
+    """The verdict in one sentence; `quote` marks the names of subjects as such."""
     counts, names = evidence["verdict"]["counts"], [one["name"] for one in evidence["subjects"]]
-    who = ", ".join(f"`{name}`" for name in names) or "nothing"
+    who = ", ".join(map(quote, names)) or "nothing"
     failed = sum(counts[word] for word in ("error", "refuted", "blocked", "stale", "unproven"))
     total = sum(counts.values())
     word = evidence["verdict"]["word"]
@@ -55,6 +56,14 @@ def headline(evidence: dict[str, Any]) -> str:
     if word == "refuted" and failed:
         return f"Refuted: {failed} of {total} claims on {who} failed"
     return f"{word.capitalize()}: {'; '.join(evidence['verdict']['reasons']) or who}"
+
+
+def code(text: str) -> str:
+    """Text as a code span, in which nothing is markup; the fence is longer than any in the text."""
+    text = re.sub(r"\s+", " ", text)
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    space = " " if "`" in text else ""
+    return f"{fence}{space}{text}{space}{fence}"
 
 
 def cell(text: str) -> str:

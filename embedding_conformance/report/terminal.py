@@ -123,11 +123,14 @@ class Terminal:
                     self._show_chapter(name, outcome)
             self._line("")
         failed = failures(evidence)
-        for failure in failed[:MOST_FAILURES] if not self.verbose else failed:
+        # What only rests on a refuted claim needs no lines of its own until that one is mended.
+        full = [failure for failure in failed if self.verbose or failure.verdict != "blocked"]
+        full = full if self.verbose else full[:MOST_FAILURES]
+        for failure in full:
             self._failure(failure)
-        if len(failed) > MOST_FAILURES and not self.verbose:
-            rest = ", ".join(dict.fromkeys(f"{failure.claim} ({failure.verdict})" for failure in failed[MOST_FAILURES:]))
-            self._line(f"and {len(failed) - MOST_FAILURES} more: {rest}   (-v shows all)")
+        if rest := [failure for failure in failed if failure not in full]:
+            named = ", ".join(dict.fromkeys(f"{failure.claim} ({failure.verdict})" for failure in rest))
+            self._line(f"and {len(rest)} more: {named}   (-v shows all)")
             self._line("")
         for lost in evidence["reconciliation"]["lost"][:MOST_FAILURES]:
             self._line(f"{click.style('LOST', 'red')}  {lost['nodeid']}: {lost['why']}")
@@ -156,7 +159,9 @@ class Terminal:
             self._line(f"{click.style('VERIFIED', 'green', bold=True)}   {counts['verified']} claims on the subjects that "
                        "offer what they need")
         elif failed and word == "refuted":
-            self._line(f"{click.style('REFUTED', 'red', bold=True)}   {failed} of {applicable} claims that apply failed")
+            # Named after the worst of what a reader can mend: a refutation before its consequences.
+            named = next(one for one in ("refuted", "error", "stale", "unproven", "blocked") if counts[one])
+            self._line(f"{click.style(named.upper(), 'red', bold=True)}   {failed} of {applicable} claims that apply failed")
         elif word == "refuted":
             self._line(f"{click.style('NOT COMPLETE', 'red', bold=True)}   {counts['verified']} claims verified")
         elif word == "nothing-checked":

@@ -16,12 +16,14 @@ from typing import Any
 
 from ..errors import UsageError, nearest
 
-DEFAULT = ("torch", "bundled", "formulas")
+DEFAULT = ("torch", "bundled", "formulas", "tokenizers")
 #: scheme -> module below this package that opens it, and how the rest of the string is written
 ADAPTERS = {
     "torch": ("torch_stack", ""),
     "bundled": ("bundled", ""),
     "formulas": ("formulas", ""),
+    "documents": ("documents_text", ""),
+    "tokenizers": ("tokenizers_stack", ""),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
     "hf": ("hf", "DIR or hf:documents"),
     "fault": ("faulty", "CHAPTER/NAME"),
@@ -62,6 +64,17 @@ class LayerSource:
 
 
 @dataclass
+class Dial:
+    """The size of a perturbation, turned while a proof looks for the smallest one that a test still catches."""
+
+    size: float = 0.0
+    calls: int = 0
+
+    def turn(self, size: float) -> None:
+        self.size, self.calls = size, 0
+
+
+@dataclass
 class Subject:
     """The implementation under test, named by `name`."""
 
@@ -79,6 +92,8 @@ class Subject:
     changed: frozenset[str] = frozenset()
     #: called once everything that is declared is known, for what a subject can do only then
     completed: Callable[[Subject], None] | None = None
+    #: how much noise a proof adds to every answer of the subject; None for any other subject
+    dial: Dial | None = None
 
     @cached_property
     def facets(self) -> frozenset[str]:
@@ -102,6 +117,10 @@ class Subject:
             self._made.update({other: made for other, m in self.makers.items() if m is maker})
         return self._made[name]
 
+    def new(self, name: str) -> Any:
+        """The object that offers a facet, made anew where tests do not share one, so that it may be changed."""
+        return self.facet(name) if self.shared else self.makers[name]()
+
     def release(self) -> None:
         """Forget the objects that were made and what is remembered of them."""
         self._made.clear()
@@ -116,7 +135,8 @@ class Subject:
         for key, wanted in requires.items():
             declared = self.declares.get(key)
             if declared is None:
-                return f"it does not declare {key}" if key != "model" else "model not present"
+                return ("model not present" if key == "model"
+                        else f"it does not declare {key} (--declare {key}={show(wanted)})")
             if declared.value != wanted:
                 return f"it declares {key}={show(declared.value)}, and this needs {show(wanted)}"
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ import numpy as np
 
 from ..errors import NoVerdict
 from . import LayerSource, Subject, declared, require_installed
+from .tokenizers_stack import FastTokenizer
 from .torch_stack import TorchLayer, to_numpy, torch
 
 #: sha256 of the model.safetensors that sentence-transformers published
@@ -50,7 +52,7 @@ def word_embeddings() -> Any:
 
     with safe_open(checked_weights(), framework="pt") as file:
         table = file.get_tensor("embeddings.word_embeddings.weight")
-    return torch().nn.Embedding.from_pretrained(table, padding_idx=0)
+    return torch().nn.Embedding.from_pretrained(table, freeze=False, padding_idx=0)
 
 
 class BertEncoder:
@@ -65,6 +67,7 @@ class BertEncoder:
                  stored: Path | None = None):
         self.model = model
         self.tokenizer = tokenizer
+        self.max_seq_length = max_seq_length
         self.normalized = normalized
         self.pooling = pooling
         self.stored = stored
@@ -75,7 +78,8 @@ class BertEncoder:
         return self.model
 
     def _encoded(self, texts: list[str]) -> list[Any]:
-        return self.tokenizer.encode_batch(texts)
+        encodings: list[Any] = self.tokenizer.encode_batch(texts)
+        return encodings
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         return [encoding.tokens for encoding in self._encoded(texts)]
@@ -131,8 +135,9 @@ class BertEncoder:
 
     def embed(self, texts: list[str]) -> np.ndarray:
         """[N, d]: the hidden states pooled over all tokens, scaled to length one where the model says so."""
-        pool = {"mean": lambda states: states.mean(axis=0), "max": lambda states: states.max(axis=0),
-                "cls": lambda states: states[0]}[self.pooling]
+        pool: Callable[[np.ndarray], np.ndarray] = {
+            "mean": lambda states: states.mean(axis=0), "max": lambda states: states.max(axis=0),
+            "cls": lambda states: states[0]}[self.pooling]
         pooled = np.stack([pool(states) for states in self.hidden_states(texts)])
         return pooled / np.linalg.norm(pooled, axis=1, keepdims=True) if self.normalized else pooled
 
@@ -146,6 +151,13 @@ class Bundled(BertEncoder):
         super().__init__(bert_model(folder() / "config.json", checked_weights(), "bundled"),
                          Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length(),
                          stored=checked_weights())
+
+
+def read_tokenizer() -> FastTokenizer:
+    """The model's tokenizer alone, without PyTorch and Transformers."""
+    from tokenizers import Tokenizer
+
+    return FastTokenizer(Tokenizer.from_file(str(folder() / "tokenizer.json")))
 
 
 @cache
@@ -197,11 +209,15 @@ def open_subject(rest: str = "") -> Subject:
     return Subject(
         name="bundled", title=f"all-MiniLM-L6-v2, 30522 x 384 float32, sha256 {SHA256[:12]}",
         capabilities=frozenset({
-            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", *MODEL}),
-        makers={"layer": lambda: source, "module": Bundled, "encoder": Bundled, "embedder": Bundled},
+            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", *MODEL,
+            "tokenizer.encode", "tokenizer.tokens", "tokenizer.decode", "tokenizer.offsets", "tokenizer.special_ids",
+            "tokenizer.vocabulary_size"}),
+        makers={"layer": lambda: source, "tokenizer": read_tokenizer, "module": Bundled, "encoder": Bundled,
+                "embedder": Bundled},
         declares=declared({"precision": "float32", "out_of_range_below": "raise", "out_of_range_above": "raise"},
                           "torch.nn.Embedding")
-        | declared({"normalized": True}, "modules.json") | declared({"pooling": "mean"}, "1_Pooling/config.json")
+        | declared({"normalized": True}, "modules.json")
+        | declared({"pooling": "mean"}, "1_Pooling/config.json")
         | declared({"contextual": True, "architecture": "bert"}, "config.json")
         | declared({"max_seq_length": length}, "sentence_bert_config.json")
         | declared({"trained": "en", "weights": SHA256}, "the published model"),

@@ -34,9 +34,10 @@ FACETS = {
         Facet("trainer", anchors=(("train",),)),
         Facet("module", anchors=(("module",),), optional=("library",)),
         Facet("tied_model", anchors=(("table", "assign", "logits"),),
-              optional=("hidden", "gradient", "step", "parameter_count", "after")),
-        Facet("tokenizer", anchors=(("encode", "tokens", "decode"),), attributes=("special_ids", "vocabulary_size")),
-        Facet("tokenizer_maker", anchors=(("train_tokenizer",),)),
+              optional=("hidden", "gradient", "step", "parameter_count", "after"), attributes=("padding_id",)),
+        Facet("tokenizer", anchors=(("encode", "tokens", "decode"),), optional=("offsets",),
+              attributes=("special_ids", "vocabulary_size")),
+        Facet("tokenizer_maker", anchors=(("train_tokenizer",),), optional=("with_vocabulary",)),
         Facet("encoder", anchors=(("hidden_states",),),
               optional=("tokens", "token_ids", "input_embeddings", "input_vectors", "weights", "config")),
         Facet("embedder", anchors=(("embed",),), optional=("embed_query",)),
@@ -82,7 +83,7 @@ def recognise(thing: object, name: str) -> dict[str, frozenset[str]]:
             wanted = near.split('"')[1]
             hint = f'; nearest: "{attribute}" for "{wanted}"?'
             break
-    raise UsageError(f"no facet: {name} offers none of {', '.join(METHODS)}{hint}")
+    raise UsageError(f"no facet: {name} offers none of lookup, embed, hidden_states, pool, matrix, search, ...{hint}")
 
 
 def a(noun: str) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from functools import cache
+from typing import Any
+
+import numpy as np
 
 from . import Subject, declared
 from . import open_subject as open_named
@@ -21,7 +26,7 @@ def open_subject(rest: str) -> Subject:
     kept = {facet: base.makers[facet] for facet in base.facets - facets}
 
     def make() -> object:
-        original = base.facet(one.facet)
+        original = base.new(one.facet)
         return original.altered(one.change) if one.facet == "layer" else one.change(original)
 
     return Subject(
@@ -33,9 +38,46 @@ def open_subject(rest: str) -> Subject:
 
 @cache
 def base_subject(name: str) -> Subject:
-    """The sound subject that specimens are made from, opened once so that a model loads once."""
+    """The sound subject that specimens are made from, opened once so that a model loads once.
+
+    What it answers about a text is remembered, so that a fault of pooling does not run the network again.
+    """
     if name == "numpy":
         from .numpy_layer import open_subject as open_numpy
 
         return open_numpy()
-    return open_named(name)
+    base = open_named(name)
+    if "encoder" in base.facets:
+        make = base.makers["encoder"]
+        base.makers = {facet: Remembering.around(make) if other is make else other for facet, other in base.makers.items()}
+    return base
+
+
+class Remembering:
+    """An encoder whose costly answers about each text are kept; they are copied, so that no fault can spoil them."""
+
+    METHODS = frozenset({"hidden_states", "embed"})  # what runs the network
+
+    def __init__(self, original: Any):
+        self._original = original
+        self._known: dict[tuple[str, str], Any] = {}
+
+    @classmethod
+    @cache
+    def around(cls, make: Callable[[], Any]) -> Callable[[], Any]:
+        """The same maker for the same original, since facets made by one maker share one object."""
+        return lambda: cls(make())
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.METHODS:
+            return getattr(self._original, name)
+
+        def remembered(texts: list[str]) -> Any:
+            new = [text for text in dict.fromkeys(texts) if (name, text) not in self._known]
+            if new:
+                answer = getattr(self._original, name)(new)
+                self._known.update({(name, text): entry for text, entry in zip(new, answer, strict=True)})
+            entries = [copy(self._known[name, text]) for text in texts]
+            return np.stack(entries) if name == "embed" else entries
+
+        return remembered

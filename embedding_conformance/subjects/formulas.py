@@ -6,6 +6,7 @@ import numpy as np
 
 from . import Subject, declared
 from .facets import recognise
+from .formula_training import FormulaStep
 from .pooling import Pooling
 
 
@@ -27,7 +28,8 @@ class Formulas(Pooling):
     def matrix(self, vectors: np.ndarray) -> np.ndarray:
         """[N, d] -> [N, N]: every row divided by its own length, then all inner products."""
         unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return unit @ unit.T
+        cosines: np.ndarray = unit @ unit.T
+        return cosines
 
 
 def open_subject(rest: str = "") -> Subject:
@@ -36,5 +38,6 @@ def open_subject(rest: str = "") -> Subject:
     facets = recognise(formulas, "formulas")
     return Subject(
         name="formulas", title="the documents' positions, pooling and cosine matrix, in NumPy",
-        capabilities=frozenset().union(*facets.values()), makers=dict.fromkeys(facets, lambda: formulas),
+        capabilities=frozenset({"training_step.mse_step"}).union(*facets.values()),
+        makers=dict.fromkeys(facets, lambda: formulas) | {"training_step": FormulaStep},
         declares=declared({"deterministic": True}, "formulas"), facts={"numpy": np.__version__})

@@ -45,7 +45,8 @@ def open_subject(rest: str) -> Subject:
         makers={},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise"}, "torch.nn.Embedding")
         | declared({"contextual": True, **architecture(config)}, "config.json")
-        | declared({"weights": digest, **precision(folder / "model.safetensors", name)}, "model.safetensors") | limit(folder, config, name) | pooling | normalized,
+        | declared({"weights": digest, **precision(folder / "model.safetensors", name)}, "model.safetensors")
+        | limit(folder, config, name) | pooling | normalized,
         facts={"sha256": digest, **{package: version(package) for package in ("transformers", "tokenizers", "torch")}},
         completed=_offer_embedder)
     if rest == "documents":

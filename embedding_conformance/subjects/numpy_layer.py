@@ -27,7 +27,8 @@ class NumpyLayer:
             raise TypeError(f"ids must be integers, not {ids.dtype}")
         if ids.size and not (ids.min() >= 0 and ids.max() < len(self.weight)):
             raise IndexError(f"ids must lie in 0..{len(self.weight) - 1}")
-        return self.weight[ids].copy()
+        rows: np.ndarray = self.weight[ids].copy()
+        return rows
 
     def gradient(self, ids: np.ndarray, output_gradient: np.ndarray) -> np.ndarray:
         """[V, d]: the sum of the output gradients of every id, added in float64 and rounded once; none for padding."""

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -97,12 +97,15 @@ def _as_layer(thing: Any) -> Any:
     from .torch_stack import TorchLayer
 
     class EmbeddingModule(TorchLayer):
-        declares = {"out_of_range_below": "raise", "out_of_range_above": "raise"}
+        declares: ClassVar = {"out_of_range_below": "raise", "out_of_range_above": "raise"}
 
         def module(self) -> Any:
             return self.embedding
 
-    return EmbeddingModule(thing)
+    layer = EmbeddingModule(thing)
+    if not thing.weight.requires_grad:  # a frozen table has no gradient to be judged
+        layer.gradient = layer.step = None  # type: ignore[assignment, method-assign]
+    return layer
 
 
 class _Function:

@@ -78,18 +78,25 @@ class TorchModule:
 def to_numpy(tensor: Any) -> np.ndarray:
     """A tensor as an array; bfloat16, which NumPy does not know, as the float32 numbers that it stands for."""
     tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch().bfloat16 else tensor).numpy()
+    array: np.ndarray = (tensor.float() if tensor.dtype == torch().bfloat16 else tensor).numpy()
+    return array
 
 
 def open_subject(rest: str = "") -> Subject:
     """The default subject for layers; it needs PyTorch, but imports it only when a layer is made."""
+    from . import torch_tied
+    from .torch_training import TorchStep, TorchTrainer
+
     require_installed("torch", "default", "torch")
     source = LayerSource(lambda: TorchLayer.holding(numbered_table(30, 8)), TorchLayer.holding)
     return Subject(
         name="torch", title=f"torch.nn.Embedding, torch {version('torch')}",
         capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "layer.gradient", "layer.step",
-                                "layer.padding_id", "module.module", "module.library"}),
-        makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding)},
+                                "layer.padding_id", "module.module", "module.library", "training_step.mse_step",
+                                "trainer.train"})
+        | torch_tied.capabilities(),
+        makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding),
+                "training_step": TorchStep, "trainer": TorchTrainer, "tied_model": torch_tied.small_gpt2},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
                           "torch.nn.Embedding"),
         facts={"torch": version("torch")}, shared=False)

@@ -51,10 +51,12 @@ def untrained(encoder):
     import torch
     from transformers.models.bert.modeling_bert import BertModel
 
+    from ...subjects.bundled import BertEncoder
+
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = BertModel(encoder.model.config).eval()
-    return type(encoder).__mro__[1](model, encoder.tokenizer, 256)
+    return BertEncoder(model, encoder.tokenizer, encoder.max_seq_length)
 
 
 @fault("encoder", ["BASE-02", "BASE-03"])
@@ -114,5 +116,5 @@ def in_float64(encoder):
 
     from ...subjects.bundled import BertEncoder
 
-    double = BertEncoder(copy.deepcopy(encoder.model).double(), encoder.tokenizer, 256)
+    double = BertEncoder(copy.deepcopy(encoder.model).double(), encoder.tokenizer, encoder.max_seq_length)
     return altered(encoder, hidden_states=lambda texts: [rows.astype(np.float32) for rows in double.hidden_states(texts)])

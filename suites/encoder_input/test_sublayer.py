@@ -29,7 +29,7 @@ def learned(bert):
 
 def rounded_in(encoder, vectors):
     """The declared precision, or the format of the answer where weights are whole numbers, in which no sum is taken."""
-    declared = encoder.precision(vectors)
+    declared = encoder.precision_of(vectors)
     return declared if declared in bounds.UNIT_ROUNDOFF else str(vectors.dtype)
 
 
@@ -104,7 +104,7 @@ def test_the_layers_start_from_exactly_these_vectors(encoder, evidence, seed):
     weights, config = encoder.weights(), encoder.config()
     expected, reference = zip(*(run_layers(weights, config, vectors) for vectors in inputs), strict=True)
     deviation = max(gaps(*pair)[0].max() for pair in zip(reference, expected, strict=True))
-    direction, length = bounds.network(encoder.precision(found[0]), deviation)
+    direction, length = bounds.network(encoder.precision_of(found[0]), deviation)
     for text, states, exact in zip(chosen, found, expected, strict=True):
         turned, stretched = gaps(states, exact)
         evidence.at_most(turned.max(), direction, f"token {turned.argmax()} of {text!r}")

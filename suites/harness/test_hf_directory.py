@@ -1,8 +1,6 @@
 """The scheme ``hf:`` on a directory of the documents' architecture, made on the spot: random weights, a small vocabulary."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -64,14 +62,13 @@ def changed(path, **entries):
     write(path, json.loads(path.read_text(encoding="utf-8")) | entries)
 
 
-def test_every_claim_on_encoders_holds_for_it(made):
+def test_every_claim_on_encoders_holds_for_it(made, command, tmp_path):
     """The chapters on encoders and pooling, in a process of their own."""
-    done = subprocess.run([sys.executable, "-c", "from embedding_conformance.cli import main; main()", "check", f"hf:{made}",
-                           "-k", "encoder_input or pooling", "--report", str(made / "report")],
-                          capture_output=True, text=True, timeout=300, check=False)
+    done = command("check", f"hf:{made}", "-k", "encoder_input or pooling", "--report", str(tmp_path / "report"))
     last = done.stdout.strip().splitlines()[-1]
     assert "refuted=0 error=0" in last and "lost=0" in last, done.stdout + done.stderr
-    verdicts = {claim["id"]: claim["verdict"] for claim in json.loads((made / "report" / "evidence.json").read_text())["claims"]}
+    claims = json.loads((tmp_path / "report" / "evidence.json").read_text())["claims"]
+    verdicts = {claim["id"]: claim["verdict"] for claim in claims}
     assert verdicts["PARAM-01"] == "not applicable"
     assert verdicts["INPUT-01"] in ("verified", "unproven")  # unproven until the record of the proof is written
 
@@ -107,8 +104,8 @@ def test_pooling_and_normalisation_are_those_of_its_files(directory, mode):
     lambda folder: (folder / "modules.json").unlink(),
     lambda folder: write(folder / "1_Pooling" / "config.json", {"pooling_mode_lasttoken": True}),
     lambda folder: changed(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=True),
-    lambda folder: write(folder / "modules.json", [{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "1_Pooling"},
-                                                   {"type": "a.Dense", "path": "2_Dense"}]),
+    lambda folder: write(folder / "modules.json", [{"type": f"a.{kind}", "path": path} for kind, path in (
+        ("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"))]),
 ], ids=["no modules", "another mode", "two modes", "a dense layer"])
 def test_no_embedder_without_a_pooling_that_can_be_computed(directory, break_it):
     """What is not declared is not assumed; the user may declare it."""
@@ -200,9 +197,9 @@ def test_the_documents_model_is_looked_for_in_the_cache(made, tmp_path, monkeypa
 def test_the_claims_on_the_documents_table_pass_at_its_size():
     """Their checks on a table of that size that takes no memory."""
     import torch
+    from embedding_conformance.suites.encoder_input import test_model, test_tables
 
     from embedding_conformance.evidence import ClaimViolation, Evidence
-    from embedding_conformance.suites.encoder_input import test_model, test_tables
 
     class Stub:
         def __init__(self, rows, padding):

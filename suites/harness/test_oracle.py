@@ -1,7 +1,6 @@
 """The float64 oracle of BERT against values that others have published."""
 
 import numpy as np
-
 from embedding_conformance.suites.encoder_input.bundled_oracle import embeddings
 
 #: all-MiniLM-L6-v2, mean pooling, normalised, "hello world": the first five numbers, most of them printed to five decimals

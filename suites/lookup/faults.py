@@ -415,7 +415,7 @@ def sharded_by_rows(layer):
 @sound("layer", declares={"precision": "float64"})
 def table_in_float64(layer):
     """A float64 layer around the same numbers."""
-    return type(layer)(layer.table().astype(np.float64))
+    return type(layer)(layer.table().astype(np.float64), layer.padding_id)
 
 
 def shifted(ids, by, layer):

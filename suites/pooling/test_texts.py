@@ -16,7 +16,7 @@ def seven():
 def agree(evidence, embedder, found, expected):
     """Every row has the direction and the length that it should have, as far as the declared precision goes."""
     evidence.equal(list(found.shape), list(expected.shape))
-    direction, length = bounds.network(embedder.precision(found))
+    direction, length = bounds.network(embedder.precision_of(found))
     turned, stretched = gaps(found, expected)
     evidence.at_most(turned.max(), direction, f"row {turned.argmax()}")
     evidence.at_most(stretched.max(), length, f"row {stretched.argmax()}")
@@ -39,7 +39,7 @@ def test_special_tokens_count(encoder, embedder, evidence):
     everything = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in states])
     words = np.stack([rows[1:-1].mean(axis=0, dtype=np.float64) for rows in states])
     evidence.equal(list(found.shape), list(everything.shape))
-    direction, _ = bounds.network(embedder.precision(found))
+    direction, _ = bounds.network(embedder.precision_of(found))
     turned, _ = gaps(found, everything)
     evidence.at_most(turned.max(), direction, f"row {turned.argmax()}")
     evidence.greater(gaps(found, words)[0].min(), 0, 4 * float(direction.value), "four times what the precision may lose")

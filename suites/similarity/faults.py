@@ -50,9 +50,9 @@ def softmax_over_rows(similarity):
 
 @fault("similarity", ["SIMM-01", "SIMM-02"], size="subtle")
 def two_norms(similarity):
-    """The left vectors are normalised with a hundredth added to the norm, the right ones without."""
+    """The left vectors are normalised with four hundredths added to the norm, the right ones without."""
     def matrix(x):
-        return x / (np.linalg.norm(x, axis=1, keepdims=True) + np.float32(2e-2)) @ unit(x).T
+        return x / (np.linalg.norm(x, axis=1, keepdims=True) + np.float32(4e-2)) @ unit(x).T
     return altered(similarity, matrix=matrix)
 
 

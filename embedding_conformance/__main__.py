@@ -1,0 +1,5 @@
+"""``python -m embedding_conformance`` is the command ``embedding-conformance``."""
+
+from .cli import main
+
+main()

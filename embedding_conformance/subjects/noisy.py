@@ -1,0 +1,61 @@
+"""Subjects with noise on every answer: a proof turns the noise down until a test no longer notices it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..proof import BASES
+from . import Dial, LayerSource, Subject
+from .facets import FACETS
+from .faulty import base_subject
+
+#: what a subject stores rather than computes; noise there would be another subject, not a wrong answer
+STORED = frozenset({"table", "weights", "module", "tokens", "token_ids", "special_ids", "lines"})
+
+
+class Noisy:
+    """An object whose floating-point answers carry relative noise of the size that the dial shows, other noise each call."""
+
+    def __init__(self, original: Any, dial: Dial, methods: tuple[str, ...]):
+        self._original = original
+        self._dial = dial
+        self._methods = frozenset(methods) - STORED
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._original, name)
+        if name not in self._methods or not callable(attribute):
+            return attribute
+
+        def noisy(*args: Any, **kwargs: Any) -> Any:
+            self._dial.calls += 1
+            return self._shaken(attribute(*args, **kwargs), np.random.default_rng([7, self._dial.calls]))
+
+        return noisy
+
+    def _shaken(self, answer: Any, generator: np.random.Generator) -> Any:
+        if type(answer) is type(self._original):  # a relative, such as a tied model after an operation
+            return Noisy(answer, self._dial, tuple(self._methods))
+        if isinstance(answer, (tuple, list)):
+            return type(answer)(self._shaken(part, generator) for part in answer)
+        if not isinstance(answer, (np.ndarray, np.floating)) or answer.dtype.kind not in "fV" or not self._dial.size:
+            return answer
+        exact = np.asarray(answer, np.float64)
+        return (exact * (1 + self._dial.size * generator.standard_normal(exact.shape))).astype(answer.dtype)
+
+
+def noisy_subject(facet: str) -> Subject:
+    """The sound base of a facet's faults with a dial for the noise on the answers of that facet."""
+    base, dial = base_subject(BASES[facet]), Dial()
+    methods = FACETS[facet].methods()
+
+    def make() -> Any:
+        original = base.new(facet)
+        if isinstance(original, LayerSource):
+            return original.altered(lambda layer: Noisy(layer, dial, methods))
+        return Noisy(original, dial, methods)
+
+    return Subject(name=f"noise:{facet}", title=f"{base.name} with noise", capabilities=base.capabilities,
+                   makers=dict(base.makers) | {facet: make}, declares=base.declares, shared=base.shared,
+                   changed=frozenset({facet}), dial=dial)

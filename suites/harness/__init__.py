@@ -1,0 +1,1 @@
+"""The harness's own tests: neither shipped nor part of the specification."""

@@ -1,0 +1,250 @@
+"""Runs from outside: verdicts on a user's own code, subjects that misbehave, and a hostile surrounding."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+LAYER = """
+import ctypes, os, sys, time
+import numpy as np
+
+class Layer:
+    def __init__(self, table):
+        self.w = table.copy()
+    def table(self):
+        return self.w
+    def lookup(self, ids):
+        return self.w[ids]
+"""
+TWO_DIMENSIONS = """
+    def lookup(self, ids):
+        if np.ndim(ids) == 2:
+            {what}
+        return self.w[ids]
+"""
+
+
+def evidence_of(command):
+    return json.loads((command.folder / "embedding-conformance-report" / "evidence.json").read_text(encoding="utf-8"))
+
+
+def last_line(done):
+    return done.stdout.rstrip().splitlines()[-1]
+
+
+def verdicts(command):
+    return {claim["id"]: claim["verdict"] for claim in evidence_of(command)["claims"]}
+
+
+def test_a_numpy_layer_is_verified_without_torch(command):
+    command.write("mine.py", LAYER + "import sys; sys.modules['torch'] = None\n")
+    done = command("check", "python:mine.py:Layer")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert last_line(done).startswith("verdict=verified claims=")
+    assert {path.name for path in (command.folder / "embedding-conformance-report").iterdir()} == {
+        ".gitignore", "evidence.json", "events.jsonl", "index.html", "junit.xml", "summary.md"}
+
+
+def test_a_wrong_row_is_refuted_with_its_place_and_a_command_that_repeats_it(command):
+    command.write("mine.py", LAYER.replace("return self.w[ids]", "return self.w[np.asarray(ids) - 1]"))
+    done = command("check", "python:mine.py:Layer", "--seed", "7")
+    assert done.returncode == 1
+    assert verdicts(command)["LOOKUP-01"] == "refuted" and verdicts(command)["LOOKUP-02"] == "blocked"
+    assert "expected  [" in done.stdout and "given" in done.stdout
+    repeat = next(line for line in done.stdout.splitlines() if line.strip().startswith("repeat"))
+    words = repeat.split()[1:]
+    assert words == ["embedding-conformance", "check", "python:mine.py:Layer", "--seed", "7", "-k", "LOOKUP-01"]
+    again = command(*words[1:])
+    assert again.returncode == 1 and "selected=1/" in last_line(again)
+
+
+def test_a_matrix_normalised_along_the_wrong_axis_is_refuted_on_the_claims_about_it(command):
+    command.write("mine.py", "import numpy as np\nclass Matrix:\n    def matrix(self, x):\n"
+                             "        n = np.linalg.norm(x, axis=0)\n        u = x / np.where(n == 0, 1, n)\n"
+                             "        return u @ u.T\n")
+    done = command("check", "python:mine.py:Matrix")
+    assert done.returncode == 1
+    assert verdicts(command)["SIMM-01"] == verdicts(command)["SIMM-03"] == "refuted"
+    assert verdicts(command)["SIMM-02"] == "verified"
+
+
+@pytest.mark.parametrize(("what", "said"), [
+    ("os._exit(3)", "ended with exit code 3"), ("ctypes.string_at(0)", "was ended by SIGSEGV"),
+    ("time.sleep(600)", "did not answer for 3 s"),
+])
+def test_a_subject_that_dies_or_hangs_loses_only_the_tests_it_died_on(command, what, said):
+    command.write("mine.py", LAYER + TWO_DIMENSIONS.format(what=what))
+    done = command("check", "python:mine.py:Layer", "--timeout", "3", "-k", "LOOKUP-01 or LOOKUP-05 or LOOKUP-04")
+    assert done.returncode == 7, done.stdout
+    assert said in done.stdout and "Traceback" not in done.stdout + done.stderr
+    found = evidence_of(command)
+    assert len(found["reconciliation"]["lost"]) == 1
+    counted = found["reconciliation"]
+    assert counted["collected"] == counted["reported"] + len(counted["lost"])
+    assert verdicts(command)["LOOKUP-04"] == verdicts(command)["LOOKUP-05"] == "verified"
+    assert verdicts(command)["LOOKUP-01"] == "error"
+
+
+@pytest.mark.parametrize(("code", "exit_code", "said"), [
+    ("def make(): raise ValueError('no weights')", 7, "mine.make raised ValueError: no weights (mine.py:1)"),
+    ("def make(): return None", 7, "mine.make returned None"),
+    ("import os\ndef make(): os._exit(0)", 7, "python:mine.py:make ended with exit code 0 while it was loaded"),
+    ("import time\ndef make(): time.sleep(600)", 7, "python:mine.py:make did not answer for 3 s while it was loaded"),
+    ("def make(): raise SystemExit(0)", 7, "mine.make raised SystemExit"),
+    ("import nonsense_module", 7, "raised ModuleNotFoundError"),
+    ("def make(:", 7, "raised SyntaxError"),
+    ("def make(a): pass", 4, "make needs a"),
+    ("make = 5", 4, "no facet"),
+])
+def test_a_subject_that_cannot_be_loaded_gets_one_message_and_its_code(command, code, exit_code, said):
+    command.write("mine.py", code)
+    done = command("check", "python:mine.py:make", "--timeout", "3")
+    assert done.returncode == exit_code
+    assert said in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert " claims=0 " in last_line(done)
+
+
+@pytest.mark.parametrize(("body", "said"), [
+    ("return self.w[ids].reshape(-1)", "returned shape"),
+    ("return self.w[ids].astype(np.float64)", "dtype float64"),
+    ("out = self.w[ids].copy(); out[..., 0] = np.nan; return out", "not finite"),
+    ("return None", "returned None"),
+    ("raise RuntimeError('broken')", "lookup raised RuntimeError: broken"),
+    ("sys.exit(0)", "lookup raised SystemExit"),
+    ("return [['x']]", "an array of numbers"),
+])
+def test_a_wrong_answer_is_a_refutation_not_an_error(command, body, said):
+    command.write("mine.py", LAYER.replace("return self.w[ids]", body))
+    done = command("check", "python:mine.py:Layer", "-k", "LOOKUP-01")
+    assert done.returncode == 1
+    assert verdicts(command)["LOOKUP-01"] == "refuted"
+    assert said in done.stdout
+
+
+def test_layers_that_take_fractions_are_refuted(command):
+    command.write("mine.py", LAYER.replace("self.w[ids]", "self.w[np.asarray(ids).astype(int)]"))
+    assert command("check", "python:mine.py:Layer").returncode == 1
+    assert verdicts(command)["LOOKUP-05"] == "refuted" and verdicts(command)["LOOKUP-01"] == "verified"
+
+
+def test_an_object_whose_table_changes_is_an_error(command):
+    command.write("mine.py", LAYER.replace("return self.w[ids]", "self.w[0, 0] += 1; return self.w[ids]")
+                  + "layer = Layer(np.ones((4, 3), np.float32))\n")
+    done = command("check", "python:mine.py:layer", "-k", "LOOKUP-02")
+    assert done.returncode == 1 and verdicts(command)["LOOKUP-02"] == "error"
+    assert "is not the same after this test as before" in done.stdout
+
+
+def test_a_hostile_surrounding_changes_nothing(command):
+    command.write("mine.py", LAYER)
+    assert command("check", "python:mine.py:Layer").returncode == 0
+    before = verdicts(command)
+    command.write("pyproject.toml", '[tool.pytest.ini_options]\naddopts = "--cov-fail-under=100 -W error --no-such-option"\n')
+    command.write("conftest.py", "raise RuntimeError('the caller s conftest')\n")
+    for name in ("suites", "fixtures", "reports", "plugin", "claims"):
+        command.write(f"{name}.py", "raise RuntimeError('a module of the caller s')\n")
+    command.environment |= {"PYTEST_ADDOPTS": "--boom", "PYTEST_PLUGINS": "nonsense", "PYTHONWARNINGS": "error"}
+    done = command("check", "python:mine.py:Layer")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert verdicts(command) == before
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_reports_what_was_finished(command, how):
+    command.write("mine.py", LAYER + TWO_DIMENSIONS.format(what="time.sleep(600)"))
+    process = subprocess.Popen([sys.executable, "-m", "embedding_conformance", "check", "python:mine.py:Layer"],
+                               cwd=command.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=command.environment)
+    events = command.folder / "embedding-conformance-report" / "events.jsonl"
+    for _ in range(600):
+        if events.is_file() and '"result"' in events.read_text(encoding="utf-8"):
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(how)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 2, out + err
+    assert out.rstrip().splitlines()[-1].startswith("verdict=interrupted")
+    found = evidence_of(command)
+    assert found["footer"]["complete"] is False and found["results"]
+    assert "incomplete" in (events.parent / "index.html").read_text(encoding="utf-8")
+
+
+def test_stopping_at_the_first_failure_counts_what_was_not_run(command):
+    command.write("mine.py", LAYER.replace("return self.w[ids]", "return self.w[np.asarray(ids) - 1]"))
+    done = command("check", "python:mine.py:Layer", "-x")
+    counted = evidence_of(command)["reconciliation"]
+    assert done.returncode == 1 and counted["not_run"]
+    assert counted["collected"] == counted["reported"] + len(counted["not_run"])
+
+
+def test_two_processes_give_the_same_evidence(command):
+    pytest.importorskip("xdist")
+    command.write("mine.py", LAYER)
+    alone = command("check", "python:mine.py:Layer")
+    one = evidence_of(command)
+    pair = command("check", "python:mine.py:Layer", "-n", "2")
+    two = evidence_of(command)
+    assert alone.returncode == pair.returncode == 0, pair.stdout + pair.stderr
+    for found in (one, two):
+        del found["footer"], found["command"]
+        for result in found["results"]:
+            del result["seconds"]
+    assert one == two
+
+
+def test_a_selection_decides_alone_and_says_so(command):
+    command.write("mine.py", LAYER)
+    done = command("check", "python:mine.py:Layer", "-k", "LOOKUP-02")
+    assert done.returncode == 0 and "selected=1/" in last_line(done)
+    assert command("check", "python:mine.py:Layer", "-k", "no_such_word").returncode == 5
+    assert command("check", "python:mine.py:Layer", "-k", "LOOKUP-08").returncode == 5  # it applies to nothing
+    assert command("check", "python:mine.py:Layer", "--facet", "encoder").returncode == 4
+
+
+def test_a_vacuous_test_and_one_without_its_subject_are_errors(checkout):
+    chapter = checkout.folder / "suites" / "lookup"
+    (chapter / "test_vacuous.py").write_text(
+        "import pytest\n"
+        '@pytest.mark.claim("LOOKUP-01")\ndef test_compares_nothing(layer, evidence):\n    layer.table()\n\n'
+        '@pytest.mark.claim("LOOKUP-02")\ndef test_calls_nothing(layer, evidence):\n    evidence.equal(1, 1)\n\n'
+        '@pytest.mark.claim("LOOKUP-03")\ndef test_breaks(layer, evidence):\n    layer.table()\n    {}["x"]\n',
+        encoding="utf-8")
+    checkout.write("mine.py", LAYER)
+    done = checkout("check", "python:mine.py:Layer", "--report", "r", "-k", "LOOKUP-01 or LOOKUP-02 or LOOKUP-03")
+    assert done.returncode == 1
+    found = json.loads((checkout.folder / "r" / "evidence.json").read_text(encoding="utf-8"))
+    reasons = {claim["id"]: (claim["verdict"], claim["reason"]) for claim in found["claims"]}
+    assert reasons["LOOKUP-01"] == ("error", "the test passed without a comparison, so it shows nothing")
+    assert reasons["LOOKUP-02"] == ("error", "the test never called its subject, so it shows nothing about it")
+    assert reasons["LOOKUP-03"][0] == "error" and "KeyError" in reasons["LOOKUP-03"][1]
+
+
+def test_a_suite_that_cannot_be_collected_is_a_fault_of_the_harness(checkout):
+    path = checkout.folder / "suites" / "lookup" / "test_row.py"
+    path.write_text("import no_such_module_at_all\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    checkout.write("mine.py", LAYER)
+    done = checkout("check", "python:mine.py:Layer", "--report", "r")
+    assert done.returncode == 3, done.stdout
+    assert "the harness broke" in done.stdout and "no_such_module_at_all" in done.stdout
+
+
+@pytest.mark.parametrize(("name", "old", "new", "said"), [
+    ("suites/lookup/claims.yaml", "needs:", "neds:", 'unknown key "neds"; did you mean "needs"?'),
+    ("suites/lookup/test_row.py", 'claim("LOOKUP-01")', 'claim("LOOKUP-91")', "is no claim"),
+    ("suites/catalogue.yaml", "version:", "version", "expected `version:`"),
+    ("fixtures/proof/lookup.json", "{", "", "not valid JSON"),
+])
+def test_a_broken_file_of_the_specification_is_refused(checkout, name, old, new, said):
+    path = checkout.folder / name
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(old, new, 1) if "claim(" not in old else text.replace(old, new), encoding="utf-8")
+    checkout.write("mine.py", LAYER)
+    done = checkout("check", "python:mine.py:Layer", "--report", "r")
+    assert done.returncode == 4
+    assert said in done.stderr + done.stdout and "Traceback" not in done.stderr + done.stdout
