@@ -53,13 +53,13 @@ def normalised(bert, x):
 # --- the input sublayer ------------------------------------------------------------------------------------------------
 
 
-@fault("encoder", ["INPUT-01", "INPUT-05", "POS-05"])
+@fault("encoder", ["INPUT-01", "INPUT-05", "POS-03", "POS-05"])
 def no_positions(encoder):
     """Positions are not added."""
     return sublayer(encoder, of_rows(lambda bert, word, position, kind: normalised(bert, word + kind)))
 
 
-@fault("encoder", ["INPUT-01"])
+@fault("encoder", ["INPUT-01", "POS-03"])
 def no_types(encoder):
     """Types are not added."""
     return sublayer(encoder, of_rows(lambda bert, word, position, kind: normalised(bert, word + position)))

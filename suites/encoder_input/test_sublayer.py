@@ -56,6 +56,20 @@ def test_without_gain_and_shift_the_vectors_are_standard(encoder, evidence, seed
         evidence.close((normal**2).mean(axis=1), np.ones(len(normal)), square)
 
 
+@pytest.mark.claim("POS-03")
+def test_the_word_row_is_one_of_three_terms(encoder, evidence, seed):
+    """The vectors brought back to where and how large the sum is, less the looked-up row: the rows of position and type."""
+    bert = oracle(encoder)
+    gain, shift = learned(bert)
+    for ids, found, bound in judged(encoder, bert, seed):
+        evidence.equal(list(found.shape), [len(ids), len(gain)])
+        word, position, kind = bert.input_rows(ids)
+        total = word + position + kind
+        size = np.sqrt(total.var(axis=1, keepdims=True) + bert.epsilon) / gain
+        rest = (found - shift) * size + total.mean(axis=1, keepdims=True) - word
+        evidence.close(rest, position + kind, bounds.Bound(bound.value * np.abs(size), f"scaled back: {bound.why}"))
+
+
 @pytest.mark.claim("INPUT-02")
 def test_inputs_are_the_same_when_asked_again(encoder, evidence, seed):
     """All texts twice: nothing is dropped at random."""
@@ -105,10 +119,10 @@ def test_the_layers_start_from_exactly_these_vectors(encoder, evidence, seed):
     expected, reference = zip(*(run_layers(weights, config, vectors) for vectors in inputs), strict=True)
     deviation = max(gaps(*pair)[0].max() for pair in zip(reference, expected, strict=True))
     direction, length = bounds.network(encoder.precision_of(found[0]), deviation)
-    for text, states, exact in zip(chosen, found, expected, strict=True):
-        turned, stretched = gaps(states, exact)
-        evidence.at_most(turned.max(), direction, f"token {turned.argmax()} of {text!r}")
-        evidence.at_most(stretched.max(), length, f"token {stretched.argmax()} of {text!r}")
+    turned, stretched = gaps(np.concatenate(found), np.concatenate(expected))
+    places = [f"token {i} of {text!r}" for text, states in zip(chosen, found, strict=True) for i in range(len(states))]
+    evidence.at_most(turned.max(), direction, places[turned.argmax()])
+    evidence.at_most(stretched.max(), length, places[stretched.argmax()])
 
 
 @pytest.mark.claim("POS-05")
