@@ -317,8 +317,8 @@ def padding_row_one(encoder):
     """The padding row is row 1, as in XLM-R, whose tokenizer the documents' model has."""
     import torch
 
-    embedding = torch.nn.Embedding(2, 384, padding_idx=1)
-    embedding.num_embeddings = 250037
+    embedding = torch.nn.Embedding.from_pretrained(encoder.module().get_input_embeddings().weight, padding_idx=1)
+    embedding.__class__ = type("Embedding", (torch.nn.Embedding,), {"extra_repr": lambda self: "250037, 384, padding_idx=1"})
     return with_part(encoder, "embeddings", lambda part: with_child(part, "word_embeddings", embedding))
 
 
@@ -714,7 +714,7 @@ def key_biases_left_out(encoder):
 
 
 def converted(encoder, name):
-    """The model in another floating format."""
+    """The model in another floating format, whose numbers come as float32."""
     import torch
 
     from ...subjects.bundled import BertEncoder
@@ -722,7 +722,10 @@ def converted(encoder, name):
     with torch.no_grad():
         model = copy.deepcopy(encoder.model).to(getattr(torch, name))
     other = BertEncoder(model, encoder.tokenizer, 256)
-    return quick(encoder, hidden_states=other.hidden_states, input_vectors=other.input_vectors)
+
+    def in_float32(method):
+        return lambda texts: [rows.astype(np.float32) for rows in method(texts)]
+    return quick(encoder, hidden_states=in_float32(other.hidden_states), input_vectors=in_float32(other.input_vectors))
 
 
 @sound("encoder", declares={"precision": "bfloat16"}, breaks=["BASE-02", "BASE-03"])

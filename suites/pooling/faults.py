@@ -412,9 +412,10 @@ def pooled_over_the_numbers(embedder):
 
 
 @fault("encoder", ["SHAPE-09", "SHAPE-10"])
-def one_state_for_a_text(encoder):
-    """What it calls states is one pooled row."""
-    return quick(encoder, hidden_states=lambda texts: [rows[:1] for rows in quick(encoder).hidden_states(texts)])
+def pooled_row_behind_the_states(encoder):
+    """Behind the states of the tokens stands a row of their means."""
+    return quick(encoder, hidden_states=lambda texts: [np.concatenate([rows, rows.mean(axis=0, keepdims=True)])
+                                                       for rows in quick(encoder).hidden_states(texts)])
 
 
 @fault("encoder", ["SHAPE-09", "SHAPE-10"])
