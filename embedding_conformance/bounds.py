@@ -7,14 +7,16 @@ inner product of the absolute values, where gamma(n) = n u / (1 - n u) and u is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 import numpy as np
 
 #: half the distance from 1 to the next number of the format
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: how often, at most, a sound random table may fail one comparison of a statistic
+FALSE_ALARM = 1e-9
 
 #: the loss of direction, in 1 - cosine, that a sound network may have at a declared precision. Benign changes were
 #: measured below 8e-5 for bfloat16, and the smallest real faults start at 5e-3. No tier holds for every model at int8 and
@@ -147,7 +149,33 @@ def network(precision: str, deviation: float = 0.0) -> tuple[Bound, Bound]:
     why = f"what a sound network may lose in {precision}"
     if deviation:
         why += f"; the float32 reference loses {deviation:.1g} on these texts"
-    return Bound(tier, f"direction: {why}"), Bound(sqrt(2 * tier), f"length: {why}")
+    return Bound(tier, f"direction: {why}"), Bound(math.sqrt(2 * tier), f"length: {why}")
+
+
+def distance(n: int, *arrays: np.ndarray, exact: np.ndarray, lengths: np.ndarray) -> Bound:
+    """Of Euclidean distances of n-vectors; `exact` are the distances, `lengths` the sums of the two vectors' lengths.
+
+    Searches compute the square of a distance from inner products, and where the vectors are close to each other, little
+    of it is left: the square may be off by gamma(n + 4) times the square of the sum of lengths. Its root is then off by
+    at most that over the distance, and by at most the root of that; and it rounds once itself.
+    """
+    u, name = unit_roundoff(*arrays)
+    square = gamma(n + 4, u) * lengths**2
+    with np.errstate(divide="ignore"):
+        value = np.minimum(square / exact, np.sqrt(square)) + u * exact
+    return Bound(value, f"rounding of a distance of two {n}-vectors in {name}, computed from inner products")
+
+
+def decomposition(shape: tuple[int, int], *arrays: np.ndarray, scale: float | np.ndarray = 1.0) -> Bound:
+    """Of singular values and axes of a matrix. `scale` is the largest singular value, for axes divided by their gap.
+
+    A backward stable decomposition is exact for a matrix that differs by p u times its largest singular value, where p
+    grows modestly with the size (Anderson et al., LAPACK Users' Guide, 3rd ed., section 4.9). It is taken as the sum of
+    the sides, since the covariance of the rows may be decomposed instead, which rounds once for each row.
+    """
+    u, name = unit_roundoff(*arrays)
+    rows, columns = shape
+    return Bound(gamma(rows + columns, u) * scale, f"rounding of a decomposition of {rows} x {columns} numbers in {name}")
 
 
 def central_difference(step: float, third: float, error: float) -> Bound:
@@ -158,3 +186,19 @@ def central_difference(step: float, third: float, error: float) -> Bound:
     """
     return Bound(step * step / 6 * third + error / step,
                  f"a central difference with step {step:.2g}, values exact to {error:.2g}")
+
+
+def mean_of_draws(n: int, variance: float, reach: float = 0.0) -> Bound:
+    """Of the mean of n independent random numbers, around its expectation: exceeded at most once in a billion runs.
+
+    With L = ln(2 / `FALSE_ALARM`) the deviation stays below sqrt(2 variance L / n) + 2 reach L / (3 n). This is
+
+    - with reach 0, Chernoff's bound for normal numbers, and for all with tails no heavier (sub-Gaussian);
+    - with variance 1/4 and reach 0, Hoeffding's bound (1963) for a share, and Massart's (1990) for the largest distance
+      of an empirical distribution function;
+    - Bernstein's bound for numbers of any variance that lie within `reach` of their mean;
+    - with variance 2 and reach 3, Laurent and Massart's bound (2000, lemma 1) for squares of standard normal numbers.
+    """
+    log = math.log(2 / FALSE_ALARM)
+    value = math.sqrt(2 * variance * log / n) + 2 * reach * log / (3 * n)
+    return Bound(value, f"what a mean of {n} independent draws exceeds in one run of a billion")

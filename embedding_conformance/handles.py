@@ -27,6 +27,8 @@ class Handle:
     def __init__(self, subject: Subject):
         self.subject = subject
         self.calls = 0
+        #: the copies that the last call handed over, so that a test can see whether the subject wrote into them
+        self.given: tuple[Any, ...] = ()
 
     @property
     def object(self) -> Any:
@@ -49,6 +51,7 @@ class Handle:
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
+        self.given = args
         try:
             return function(*args, **kwargs)
         except (Exception, SystemExit) as error:
@@ -577,9 +580,10 @@ class Projector(Handle):
         points, mean, axes = (self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True))
         return points, mean, axes
 
-    def interpolate(self, a: np.ndarray, b: np.ndarray, t: float) -> np.ndarray:
+    def interpolate(self, a: np.ndarray, b: np.ndarray, t: float, *, finite: bool = True) -> np.ndarray:
         """[d]: the point at t (0 is a, 1 is b) of the straight line, scaled to length one."""
-        return self.array("interpolate", self.call("interpolate", self.object.interpolate, a.copy(), b.copy(), t), a.shape)
+        answer = self.call("interpolate", self.object.interpolate, a.copy(), b.copy(), t)
+        return self.array("interpolate", answer, a.shape, finite=finite)
 
     def analogy(self, positive: np.ndarray, negative: np.ndarray, candidates: np.ndarray, *, exclude_inputs: bool,
                 k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -594,7 +598,7 @@ class Projector(Handle):
 
 
 class Index(Handle):
-    """Search among stored vectors."""
+    """Search among stored vectors. A score is the cosine, the inner product or the negative Euclidean distance."""
 
     facet = "index"
 

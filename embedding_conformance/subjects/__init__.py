@@ -32,7 +32,7 @@ ADAPTERS = {
 DECLARATIONS = {
     "normalized": bool, "pooling": str, "max_seq_length": int, "precision": str, "deterministic": bool,
     "out_of_range_below": str, "out_of_range_above": str, "trained": str, "weights": str, "contextual": bool,
-    "architecture": str, "model": str,
+    "exact": bool, "architecture": str, "model": str,
 }
 PRECISIONS = ("float64", "float32", "float16", "bfloat16", "int8", "int4")
 OUT_OF_RANGE = ("raise", "zero", "nan", "clamp", "wrap", "undefined")

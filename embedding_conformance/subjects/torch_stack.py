@@ -85,6 +85,7 @@ def to_numpy(tensor: Any) -> np.ndarray:
 def open_subject(rest: str = "") -> Subject:
     """The default subject for layers; it needs PyTorch, but imports it only when a layer is made."""
     from . import torch_tied
+    from .torch_maker import TorchMaker
     from .torch_training import TorchStep, TorchTrainer
 
     require_installed("torch", "default", "torch")
@@ -92,11 +93,11 @@ def open_subject(rest: str = "") -> Subject:
     return Subject(
         name="torch", title=f"torch.nn.Embedding, torch {version('torch')}",
         capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "layer.gradient", "layer.step",
-                                "layer.padding_id", "module.module", "module.library", "training_step.mse_step",
-                                "trainer.train"})
-        | torch_tied.capabilities(),
+                                "layer.padding_id", "layer_maker.make_layer", "module.module", "module.library",
+                                "training_step.mse_step", "trainer.train"}) | torch_tied.capabilities(),
         makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding),
-                "training_step": TorchStep, "trainer": TorchTrainer, "tied_model": torch_tied.small_gpt2},
+                "layer_maker": TorchMaker, "training_step": TorchStep, "trainer": TorchTrainer,
+                "tied_model": torch_tied.small_gpt2},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
                           "torch.nn.Embedding"),
         facts={"torch": version("torch")}, shared=False)

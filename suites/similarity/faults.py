@@ -1,4 +1,7 @@
-"""Faulty and sound matrices of cosines, and encoders without meaning."""
+"""Faulty and sound measures of similarity, and encoders without meaning."""
+
+import copy
+from math import dist
 
 import numpy as np
 
@@ -171,3 +174,205 @@ def terms_added_backwards(similarity):
 def row_by_row(similarity):
     """One row of cells at a time, in blocks of vectors."""
     return altered(similarity, matrix=lambda x: np.stack([unit(x) @ row for row in unit(x)]))
+
+
+# --- pairs of vectors --------------------------------------------------------------------------------------------------
+
+
+def sloppy(method):
+    """The method with an error of 48 units in the last place of what goes in, as from an approximate root or quotient."""
+    def changed(a, *rest):
+        return method(a, *rest) * (1 + 48 * np.finfo(a.dtype).eps)
+    return changed
+
+
+@fault("similarity", ["COS-01", "COS-02", "COS-05", "TOY-01"], size="subtle")
+def inner_product_slightly_off(similarity):
+    """Inner products have an error of 48 units in the last place."""
+    return altered(similarity, dot=sloppy(similarity.dot))
+
+
+@fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-07"], size="subtle")
+def cosine_slightly_off(similarity):
+    """Cosines have an error of 48 units in the last place, as from a fast reciprocal root."""
+    return altered(similarity, cosine=sloppy(similarity.cosine))
+
+
+@fault("similarity", ["COS-01", "TOY-03"], size="subtle")
+def distance_slightly_off(similarity):
+    """Distances have an error of 48 units in the last place."""
+    return altered(similarity, distance=sloppy(similarity.distance))
+
+
+@fault("similarity", ["COS-01", "COS-02", "COS-05", "TOY-01", "TOY-02"])
+def inner_product_of_unit_vectors(similarity):
+    """What it calls an inner product is that of the vectors scaled to length one."""
+    return altered(similarity, dot=similarity.cosine)
+
+
+@fault("similarity", ["COS-02", "COS-04", "COS-05", "TOY-01", "TOY-02"])
+def product_of_lengths(similarity):
+    """The inner product leaves out the angle: it is the product of the two lengths."""
+    return altered(similarity, dot=lambda a, b: np.linalg.norm(a) * np.linalg.norm(b))
+
+
+@fault("similarity", ["COS-01", "COS-02", "TOY-01", "TOY-04"])
+def axes_of_the_second_vector_permuted(similarity):
+    """The numbers of the second vector are moved by one axis before they are multiplied."""
+    return altered(similarity, dot=lambda a, b: similarity.dot(a, np.roll(b, 1)))
+
+
+@fault("similarity", ["COS-01", "COS-02", "COS-04", "TOY-01", "TOY-04"])
+def last_number_left_out(similarity):
+    """The last number of the vectors is left out of inner products."""
+    return altered(similarity, dot=lambda a, b: similarity.dot(a[:-1], b[:-1]))
+
+
+@fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-02", "TOY-07"])
+def cosine_without_division(similarity):
+    """What it calls a cosine is the plain inner product."""
+    return altered(similarity, cosine=similarity.dot)
+
+
+@fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-07"])
+def divided_by_the_first_length(similarity):
+    """The inner product is divided by the length of the first vector alone."""
+    return altered(similarity, cosine=lambda a, b: similarity.dot(a, b) / np.linalg.norm(a))
+
+
+@fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-07"])
+def divided_by_the_sum_of_lengths(similarity):
+    """The inner product is divided by the sum of the two lengths."""
+    return altered(similarity, cosine=lambda a, b: similarity.dot(a, b) / (np.linalg.norm(a) + np.linalg.norm(b)))
+
+
+@fault("similarity", ["COS-03", "COS-04", "COS-06", "COS-07", "TOY-07"])
+def scaled_by_sums_of_sizes(similarity):
+    """Vectors are scaled so that the sizes of their numbers, and not their squares, add up to one."""
+    return altered(similarity, cosine=lambda a, b: similarity.dot(a / np.abs(a).sum(), b / np.abs(b).sum()))
+
+
+@fault("similarity", ["COS-03", "COS-04", "COS-06", "COS-07", "TOY-02", "TOY-07"])
+def cosine_distance_for_cosine(similarity):
+    """What it calls a cosine is one less the cosine."""
+    return altered(similarity, cosine=lambda a, b: 1 - similarity.cosine(a, b))
+
+
+@fault("similarity", ["COS-04", "COS-06", "COS-07", "TOY-07"])
+def cosine_without_sign(similarity):
+    """Opposite vectors count as alike."""
+    return altered(similarity, cosine=lambda a, b: np.abs(similarity.cosine(a, b)))
+
+
+@fault("similarity", ["COS-03", "COS-04", "COS-06", "COS-07"])
+def angle_for_cosine(similarity):
+    """What it calls a cosine is the angle as a share of a half turn, subtracted from one."""
+    return altered(similarity, cosine=lambda a, b: 1 - np.arccos(np.clip(similarity.cosine(a, b), -1, 1)) / np.pi)
+
+
+@fault("similarity", ["COS-01", "COS-07", "TOY-03", "TOY-05"])
+def distances_squared(similarity):
+    """No root is taken of Euclidean distances, and Manhattan distances are squared."""
+    return altered(similarity, distance=lambda a, b, kind: similarity.distance(a, b, kind) ** 2)
+
+
+@fault("similarity", ["COS-01", "COS-07", "TOY-02", "TOY-03"])
+def manhattan_for_euclidean(similarity):
+    """All distances are Manhattan distances."""
+    return altered(similarity, distance=lambda a, b, kind: similarity.distance(a, b, "manhattan"))
+
+
+@fault("similarity", ["TOY-02"])
+def euclidean_for_manhattan(similarity):
+    """All distances are Euclidean."""
+    return altered(similarity, distance=lambda a, b, kind: similarity.distance(a, b, "euclidean"))
+
+
+@fault("similarity", ["COS-01", "TOY-02", "TOY-03"])
+def distance_of_unit_vectors(similarity):
+    """Vectors are scaled to length one before their distance is taken."""
+    return altered(similarity, distance=lambda a, b, kind: similarity.distance(unit(a, axis=0), unit(b, axis=0), kind))
+
+
+@fault("similarity", ["TOY-02", "TOY-03"])
+def closeness_for_distance(similarity):
+    """Distances are subtracted from two, so that what is nearer has the larger number."""
+    return altered(similarity, distance=lambda a, b, kind: 2 - similarity.distance(a, b, kind))
+
+
+@fault("similarity", ["TOY-05"])
+def distance_of_where_zeros_are(similarity):
+    """Only whether a number is zero counts, as in one-hot codes."""
+    def distance(a, b, kind):
+        return similarity.distance((a != 0).astype(a.dtype), (b != 0).astype(b.dtype), kind) + a.dtype.type(1e-9)
+    return altered(similarity, distance=distance)
+
+
+@sound("similarity")
+def pairs_in_float64(similarity):
+    """Inner products, cosines and distances are computed in float64."""
+    return altered(similarity, dot=lambda a, b: similarity.dot(a.astype(np.float64), b.astype(np.float64)),
+                   cosine=lambda a, b: similarity.cosine(a.astype(np.float64), b.astype(np.float64)),
+                   distance=lambda a, b, kind: similarity.distance(a.astype(np.float64), b.astype(np.float64), kind))
+
+
+@sound("similarity")
+def terms_of_pairs_added_backwards(similarity):
+    """The terms of inner products and distances are added one by one, from the last."""
+    def added(terms):
+        return np.cumsum(terms[::-1], dtype=terms.dtype)[-1]
+
+    def cosine(a, b):
+        return added(a * b) / np.sqrt(added(a * a)) / np.sqrt(added(b * b))
+
+    def distance(a, b, kind):
+        return np.sqrt(added((a - b) ** 2)) if kind == "euclidean" else added(np.abs(a - b))
+    return altered(similarity, dot=lambda a, b: added(a * b), cosine=cosine, distance=distance)
+
+
+@sound("similarity")
+def cosines_of_unit_vectors(similarity):
+    """Vectors are scaled to length one before the inner product; Euclidean distances are Python's own."""
+    def distance(a, b, kind):
+        return np.asarray(dist(a, b), a.dtype) if kind == "euclidean" else similarity.distance(a, b, kind)
+    return altered(similarity, cosine=lambda a, b: similarity.dot(unit(a, axis=0), unit(b, axis=0)), distance=distance)
+
+
+# --- the words in an encoder -------------------------------------------------------------------------------------------
+
+
+def with_model(embedder, model):
+    """The same tokenizer and pooling around another model."""
+    from ...subjects.bundled import BertEncoder
+
+    return BertEncoder(model.eval(), embedder.tokenizer, 256)
+
+
+@fault("embedder", ["TOY-06", "TOY-08"])
+def untrained(embedder):
+    """A model of the same architecture with random weights."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return with_model(embedder, type(embedder.model)(embedder.model.config))
+
+
+@fault("embedder", ["TOY-06", "TOY-08"])
+def rows_of_the_table_shuffled(embedder):
+    """The trained model reads a word table whose rows stand in another order."""
+    import torch
+
+    model = copy.deepcopy(embedder.model)
+    order = torch.from_numpy(np.random.default_rng(0).permutation(len(model.get_input_embeddings().weight)))
+    with torch.no_grad():
+        model.get_input_embeddings().weight.copy_(embedder.model.get_input_embeddings().weight[order])
+    return with_model(embedder, model)
+
+
+@fault("embedder", ["TOY-06", "TOY-08"])
+def texts_cut_short(embedder):
+    """Of every text only the first and the last word are read."""
+    def embed(texts):
+        return embedder.embed([f"{text.split()[0]} {text.split()[-1]}" for text in texts])
+    return altered(embedder, embed=embed)

@@ -1,15 +1,24 @@
-"""Cosines by plain loops with exact sums."""
+"""Inner products, cosines and distances by plain loops with exact sums."""
 
 from math import fsum, sqrt
 
 import numpy as np
 
 
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Of two vectors [d]: the products round, their sum is exact until it is rounded once (`math.fsum`)."""
+    return fsum(float(p) * float(q) for p, q in zip(a, b, strict=True))
+
+
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Of two vectors [d]: every sum is exact until it is rounded once (`math.fsum`)."""
-    x, y = [float(value) for value in a], [float(value) for value in b]
-    product = fsum(p * q for p, q in zip(x, y, strict=True))
-    return product / sqrt(fsum(p * p for p in x) * fsum(q * q for q in y))
+    """Of two vectors [d]."""
+    return dot(a, b) / sqrt(dot(a, a) * dot(b, b))
+
+
+def distance(a: np.ndarray, b: np.ndarray, kind: str) -> float:
+    """Of two vectors [d], "euclidean" or "manhattan"."""
+    differences = [float(p) - float(q) for p, q in zip(a, b, strict=True)]
+    return sqrt(fsum(x * x for x in differences)) if kind == "euclidean" else fsum(map(abs, differences))
 
 
 def cosine_matrix(vectors: np.ndarray) -> np.ndarray:

@@ -164,8 +164,8 @@ def count_of_another_id(layer):
 
 @fault("layer", ["GRAD-02"], size="subtle")
 def gradient_off_in_the_last_digits(layer):
-    """The gradient is larger by one part in a million."""
-    return altered(layer, gradient=lambda ids, slope: layer.gradient(ids, slope) * np.float32(1 + 2.0**-20))
+    """The gradient is larger by two parts in a million."""
+    return altered(layer, gradient=lambda ids, slope: layer.gradient(ids, slope) * np.float32(1 + 2.0**-19))
 
 
 # --- the gradient: precision -------------------------------------------------------------------------------------------
