@@ -44,6 +44,11 @@ class Handle:
         """How often the test called its subject."""
         return self.calls
 
+    def precision_of(self, answer: np.ndarray) -> str:
+        """The precision that the subject declares, or else the format of one of its answers."""
+        declaration = self.subject.declares.get("precision")
+        return str(answer.dtype) if declaration is None else str(declaration.value)
+
     def renew(self) -> None:
         """Forget what the test did, so that it can run once more."""
         self.calls = 0
@@ -273,6 +278,10 @@ class Module(Handle):
         """The ``torch.nn.Module`` in evaluation mode."""
         return self.call("module", self.object.module)
 
+    def library(self, name: str) -> Any:
+        """What the library under this module offers by a dotted name, such as "torch.nn.Transformer"."""
+        return self.call(name, self.object.library, name)
+
     def embedding(self) -> Any:
         """The ``nn.Embedding``: the module itself, or the input embeddings of a Transformers model."""
         module = self.module()
@@ -307,6 +316,10 @@ class Encoder(Handle):
     def weights(self) -> dict[str, np.ndarray]:
         """The model's arrays by name, as its file names them."""
         return dict(self.call("weights", self.object.weights))
+
+    def config(self) -> dict[str, Any]:
+        """What the model's configuration says, by the names that Transformers uses."""
+        return dict(self.call("config", self.object.config))
 
     def hidden_states(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The states of the last layer for each text, [L, d] each."""

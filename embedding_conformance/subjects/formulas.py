@@ -9,9 +9,10 @@ from .exact_index import ExactIndex
 from .facets import recognise
 from .formula_training import FormulaStep
 from .maps import Maps
+from .pooling import Pooling
 
 
-class Formulas(Maps, ExactIndex):
+class Formulas(Maps, ExactIndex, Pooling):
     """Results have the floating format of the vectors that go in."""
 
     def one_hot(self, ids: np.ndarray, rows: int) -> np.ndarray:
@@ -61,7 +62,7 @@ def open_subject(rest: str = "") -> Subject:
     formulas = Formulas()
     facets = recognise(formulas, "formulas")
     return Subject(
-        name="formulas", title="the documents' formulas: one-hot codes, positions, cosines, maps, search, analogies",
+        name="formulas", title="the documents' formulas: one-hot codes, positions, pooling, cosines, maps, search, analogies",
         capabilities=frozenset({"training_step.mse_step"}).union(*facets.values()),
         # A maker for each facet, so that a fault of one facet is judged on that facet alone.
         makers={facet: lambda: formulas for facet in facets} | {"training_step": FormulaStep},
