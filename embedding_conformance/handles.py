@@ -18,7 +18,6 @@ from .data import TABLE_SIZES, numbered_table
 from .evidence import ClaimViolation, HarnessFault, first, row, short, where
 from .subjects import LayerSource, Subject
 
-
 #: the largest prime up to which every whole number is exact in a narrow format: numbered tables start anew after it, so
 #: that they neither round nor overflow, and rows still differ from their neighbours
 WHOLE = {"float16": 2039, "bfloat16": 251}
