@@ -1,12 +1,13 @@
 """Runs from outside: verdicts on a user's own code, subjects that misbehave, and a hostile surrounding."""
 
-import json
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+
+from embedding_conformance.report import store
 
 LAYER = """
 import ctypes, os, sys, time
@@ -29,7 +30,7 @@ TWO_DIMENSIONS = """
 
 
 def evidence_of(command):
-    return json.loads((command.folder / "embedding-conformance-report" / "evidence.json").read_text(encoding="utf-8"))
+    return store.load(command.folder / "embedding-conformance-report" / "evidence.json")
 
 
 def last_line(done):
@@ -192,7 +193,7 @@ def test_two_processes_give_the_same_evidence(command):
     two = evidence_of(command)
     assert alone.returncode == pair.returncode == 0, pair.stdout + pair.stderr
     for found in (one, two):
-        del found["footer"], found["command"]
+        del found["footer"], found["command"], found["started"]
         for result in found["results"]:
             del result["seconds"]
     assert one == two
@@ -218,7 +219,7 @@ def test_a_vacuous_test_and_one_without_its_subject_are_errors(checkout):
     checkout.write("mine.py", LAYER)
     done = checkout("check", "python:mine.py:Layer", "--report", "r", "-k", "LOOKUP-01 or LOOKUP-02 or LOOKUP-03")
     assert done.returncode == 1
-    found = json.loads((checkout.folder / "r" / "evidence.json").read_text(encoding="utf-8"))
+    found = store.load(checkout.folder / "r" / "evidence.json")
     reasons = {claim["id"]: (claim["verdict"], claim["reason"]) for claim in found["claims"]}
     assert reasons["LOOKUP-01"] == ("error", "the test passed without a comparison, so it shows nothing")
     assert reasons["LOOKUP-02"] == ("error", "the test never called its subject, so it shows nothing about it")
