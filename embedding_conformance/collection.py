@@ -292,6 +292,8 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
             report.longrepr = explain(run, data)
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+    if evidence.figures and not run.proving:
+        data["figures"] = evidence.figures
     if LIMIT in item.stash:
         data["limit"] = item.stash[LIMIT]
     report.user_properties.append((PROPERTY, json.dumps(data)))

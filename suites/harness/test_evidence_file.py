@@ -16,8 +16,8 @@ jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not install
 
 @pytest.fixture(scope="module")
 def load():
-    """The made-up run of 10,000 checks."""
-    return report_load.evidence()
+    """The made-up run of 10,000 checks, on two subjects."""
+    return report_load.evidence(report_load.SUBJECTS)
 
 
 @pytest.fixture
