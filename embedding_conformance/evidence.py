@@ -158,6 +158,56 @@ class Evidence:
         if not measured >= at_least:
             raise ClaimViolation(f"they differ by {measured:.3g} at most", f"at least {at_least:.3g}: {why}")
 
+    def ranked(self, indices: Any, scores: Any, exact: Any, bound: Bound) -> None:
+        """Each ranking in `indices` [M, k] names the k best columns of `exact` [M, N], best first; `scores` are theirs.
+
+        One ranking may come as [k], [k] and [N]. Which columns belong there, and in which order, is decided by the exact
+        scores; those that lie within the bound of each other (a number, or one for every element of `exact`) are tied. A
+        column that is out of the running scores -inf.
+        """
+        indices, scores, exact = (np.atleast_2d(array) for array in (indices, scores, exact))
+        self._same_shape(scores, indices)
+        if len(indices) != len(exact):
+            raise HarnessFault(f"{len(indices)} rankings are judged by {len(exact)} rows of exact scores")
+        for place, ranking in enumerate(indices):
+            if ranking.dtype.kind not in "iu" or not 0 <= ranking.min() <= ranking.max() < exact.shape[1]:
+                raise ClaimViolation(f"ranking {place} names {short(ranking.tolist())}", f"0 to {exact.shape[1] - 1}")
+            if len(set(ranking.tolist())) < len(ranking):
+                raise ClaimViolation(f"ranking {place} names a row twice", "every row once", [short(ranking.tolist())])
+        limit = np.broadcast_to(np.asarray(bound.value, np.float64), exact.shape)
+        own, own_limit = (np.take_along_axis(array, indices, axis=1) for array in (exact, limit))
+        out = np.isneginf(own)
+        if not np.isneginf(scores[out]).all():
+            raise ClaimViolation("a row that is out of the running has a score", "-inf")
+        self.close(np.where(out, 0, scores), np.where(out, 0, own), Bound(np.where(out, 0, own_limit), bound.why))
+        self._best_first(indices, exact, limit, bound.why)
+
+    def _best_first(self, indices: np.ndarray, exact: np.ndarray, limit: np.ndarray, why: str) -> None:
+        """No column that stands later in a ranking, or not in it, exceeds an earlier one beyond both their limits."""
+        worst_of_all = (-math.inf, 0, 0, 0)
+        for place, ranking in enumerate(indices):
+            least, most = exact[place] - limit[place], exact[place] + limit[place]
+            waiting = np.ones(exact.shape[1], dtype=bool)
+            for rank, chosen in enumerate(ranking):
+                waiting[chosen] = False
+                if not waiting.any():
+                    break
+                behind = np.where(waiting, least, -np.inf)
+                rival = int(np.argmax(behind))
+                excess = -math.inf if np.isneginf(behind[rival]) else float(behind[rival] - most[chosen])
+                worst_of_all = max(worst_of_all, (excess, place, rank, rival))
+        excess, place, rank, rival = worst_of_all
+        chosen = indices[place, rank]
+        ahead = float(exact[place, rival] - exact[place, chosen]) if excess > -math.inf else -math.inf
+        comparison = Comparison("ranked", indices.size, ahead if math.isfinite(ahead) else None,
+                                float(limit[place, rival] + limit[place, chosen]), why,
+                                f"ranking {place}, rank {rank + 1}", f"row {rival}, {exact[place, rival]:.6g}",
+                                f"row {chosen}, {exact[place, chosen]:.6g}")
+        self.comparisons.append(comparison)
+        if excess > 0:
+            raise ClaimViolation(f"a row that scores {ahead:.3g} less stands before a better one",
+                                 f"best first, up to {comparison.bound:.3g}: {why}", worst(comparison))
+
     def refuses(self, call: Callable[[], Any], kinds: tuple[type[BaseException], ...] = (Exception,)) -> None:
         """The subject raises an exception of one of the `kinds` instead of answering."""
         wanted = " or ".join(kind.__name__ for kind in kinds)
@@ -173,15 +223,17 @@ class Evidence:
             return
         raise ClaimViolation(f"answered {short(answer)}", f"raises {wanted}")
 
-    def baseline(self, name: str, arrays: dict[str, np.ndarray], oracle: Callable[[], dict[str, np.ndarray]]) -> None:
+    def baseline(self, name: str, arrays: dict[str, np.ndarray], oracle: Callable[[], dict[str, np.ndarray]],
+                 rounding: dict[str, Bound] | None = None) -> None:
         """Regression values of this project: `arrays` agree with the stored ones within the stored, derived bound.
 
         `oracle` computes the same arrays independently in float64. It is called only when the values are written, and the
-        bound is eight times the largest distance between the two (see `embedding_conformance.baselines`).
+        bound is eight times the largest distance between the two (see `embedding_conformance.baselines`). `rounding`
+        holds by name what sound algorithms may differ by on these data, where that can be more.
         """
         if self.store is None:
             raise HarnessFault("no store of baselines here")
-        for key, expected, bound in self.store().compare(name, arrays, oracle):
+        for key, expected, bound in self.store().compare(name, arrays, oracle, rounding or {}):
             self.close(arrays[key], expected, bound)
 
     def figure(self, kind: str, title: str, data: dict[str, Any]) -> None:

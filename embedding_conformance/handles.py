@@ -18,6 +18,10 @@ from .data import TABLE_SIZES, numbered_table
 from .evidence import ClaimViolation, HarnessFault, first, row, short, where
 from .subjects import LayerSource, Subject
 
+#: the largest prime up to which every whole number is exact in a narrow format: numbered tables start anew after it, so
+#: that they neither round nor overflow, and rows still differ from their neighbours
+WHOLE = {"float16": 2039, "bfloat16": 251}
+
 
 class Handle:
     """Counts and guards the calls of one test on one facet of its subject."""
@@ -27,6 +31,8 @@ class Handle:
     def __init__(self, subject: Subject):
         self.subject = subject
         self.calls = 0
+        #: the copies that the last call handed over, so that a test can see whether the subject wrote into them
+        self.given: tuple[Any, ...] = ()
 
     @property
     def object(self) -> Any:
@@ -37,6 +43,11 @@ class Handle:
         """How often the test called its subject."""
         return self.calls
 
+    def precision_of(self, answer: np.ndarray) -> str:
+        """The precision that the subject declares, or else the format of one of its answers."""
+        declaration = self.subject.declares.get("precision")
+        return str(answer.dtype) if declaration is None else str(declaration.value)
+
     def renew(self) -> None:
         """Forget what the test did, so that it can run once more."""
         self.calls = 0
@@ -44,6 +55,7 @@ class Handle:
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
+        self.given = args
         try:
             return function(*args, **kwargs)
         except (Exception, SystemExit) as error:
@@ -82,11 +94,13 @@ class Layer(Handle):
 
     facet = "layer"
 
-    def __init__(self, subject: Subject, made: Any = None, *, finite: bool = True):
+    def __init__(self, subject: Subject, made: Any = None, given: np.ndarray | None = None):
         super().__init__(subject)
         self._made = made
-        self._given = made is not None
-        self._finite = finite
+        self._own = made is not None
+        # A table that a test gave may hold anything, and has the shape that it was given in; the subject's own is finite.
+        self._finite = given is None or bool(np.isfinite(given).all())
+        self._shape: tuple[int | None, ...] = (None, None) if given is None else given.shape
         self._table: np.ndarray | None = None
         self._relatives: list[Layer] = []
 
@@ -112,7 +126,7 @@ class Layer(Handle):
 
     def table(self) -> np.ndarray:
         """[V, d]: what the layer stores."""
-        table = self.array("table", self.call("table", self.object.table), (None, None), finite=self._finite)
+        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite)
         if not table.size:
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
@@ -130,7 +144,7 @@ class Layer(Handle):
         if make is None:
             raise HarnessFault("this subject cannot be given a table; the claim must need layer.with_table")
         made = self.call("the constructor", make, table.copy(), padding_id)
-        relative = Layer(self.subject, made, finite=bool(np.isfinite(table).all()))
+        relative = Layer(self.subject, made, table)
         self._relatives.append(relative)
         return relative
 
@@ -146,8 +160,11 @@ class Layer(Handle):
         if self.source.make is None:
             yield self
             return
+        declaration = self.subject.declares.get("precision")
+        modulus = WHOLE.get(declaration.value) if declaration else None
         for rows, width in sizes:
-            yield self.with_table(numbered_table(rows, width))
+            table = numbered_table(rows, width)
+            yield self.with_table(table if modulus is None else (table - 1) % modulus + 1)
 
     def total_calls(self) -> int:
         return self.calls + sum(relative.total_calls() for relative in self._relatives)
@@ -171,7 +188,7 @@ class Layer(Handle):
 
     def step(self, ids: np.ndarray, output_gradient: np.ndarray, learning_rate: float) -> np.ndarray:
         """[V, d]: the table after one step of gradient descent. Only on a layer that the test made `with_table`."""
-        if self._made is None or not self._given:
+        if not self._own:
             raise HarnessFault("a step changes the layer: take it on one that was made with_table")
         self.call("step", self.object.step, ids.copy(), output_gradient.copy(), learning_rate)
         return self.table().copy()
@@ -260,6 +277,10 @@ class Module(Handle):
         """The ``torch.nn.Module`` in evaluation mode."""
         return self.call("module", self.object.module)
 
+    def library(self, name: str) -> Any:
+        """What the library under this module offers by a dotted name, such as "torch.nn.Transformer"."""
+        return self.call(name, self.object.library, name)
+
     def embedding(self) -> Any:
         """The ``nn.Embedding``: the module itself, or the input embeddings of a Transformers model."""
         module = self.module()
@@ -294,6 +315,10 @@ class Encoder(Handle):
     def weights(self) -> dict[str, np.ndarray]:
         """The model's arrays by name, as its file names them."""
         return dict(self.call("weights", self.object.weights))
+
+    def config(self) -> dict[str, Any]:
+        """What the model's configuration says, by the names that Transformers uses."""
+        return dict(self.call("config", self.object.config))
 
     def hidden_states(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The states of the last layer for each text, [L, d] each."""
@@ -564,9 +589,10 @@ class Projector(Handle):
         points, mean, axes = (self.array(name, part, shape) for (name, shape), part in zip(shapes.items(), answer, strict=True))
         return points, mean, axes
 
-    def interpolate(self, a: np.ndarray, b: np.ndarray, t: float) -> np.ndarray:
+    def interpolate(self, a: np.ndarray, b: np.ndarray, t: float, *, finite: bool = True) -> np.ndarray:
         """[d]: the point at t (0 is a, 1 is b) of the straight line, scaled to length one."""
-        return self.array("interpolate", self.call("interpolate", self.object.interpolate, a.copy(), b.copy(), t), a.shape)
+        answer = self.call("interpolate", self.object.interpolate, a.copy(), b.copy(), t)
+        return self.array("interpolate", answer, a.shape, finite=finite)
 
     def analogy(self, positive: np.ndarray, negative: np.ndarray, candidates: np.ndarray, *, exclude_inputs: bool,
                 k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -581,7 +607,7 @@ class Projector(Handle):
 
 
 class Index(Handle):
-    """Search among stored vectors."""
+    """Search among stored vectors. A score is the cosine, the inner product or the negative Euclidean distance."""
 
     facet = "index"
 

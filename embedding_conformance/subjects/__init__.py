@@ -25,12 +25,14 @@ ADAPTERS = {
     "documents": ("documents_text", ""),
     "tokenizers": ("tokenizers_stack", ""),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
+    "hf": ("hf", "DIR or hf:documents"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
 #: the declarations that a subject or `--declare` may make
 DECLARATIONS = {
     "normalized": bool, "pooling": str, "max_seq_length": int, "precision": str, "deterministic": bool,
     "out_of_range_below": str, "out_of_range_above": str, "trained": str, "weights": str, "contextual": bool,
+    "exact": bool, "architecture": str, "model": str,
 }
 PRECISIONS = ("float64", "float32", "float16", "bfloat16", "int8", "int4")
 OUT_OF_RANGE = ("raise", "zero", "nan", "clamp", "wrap", "undefined")
@@ -88,6 +90,8 @@ class Subject:
     shared: bool = True
     #: the facets that a fault changes: only they are judged; empty for an ordinary subject
     changed: frozenset[str] = frozenset()
+    #: called once everything that is declared is known, for what a subject can do only then
+    completed: Callable[[Subject], None] | None = None
     #: how much noise a proof adds to every answer of the subject; None for any other subject
     dial: Dial | None = None
 
@@ -131,7 +135,8 @@ class Subject:
         for key, wanted in requires.items():
             declared = self.declares.get(key)
             if declared is None:
-                return f"it does not declare {key} (--declare {key}={show(wanted)})"
+                return ("model not present" if key == "model"
+                        else f"it does not declare {key} (--declare {key}={show(wanted)})")
             if declared.value != wanted:
                 return f"it declares {key}={show(declared.value)}, and this needs {show(wanted)}"
         return ""
@@ -193,6 +198,8 @@ def open_subject(name: str, declare: Mapping[str, Any] | None = None) -> Subject
     subject: Subject = adapter.open_subject(rest)
     subject.name = name
     subject.declares |= declared(declare or {}, "--declare")
+    if subject.completed:
+        subject.completed(subject)
     return subject
 
 

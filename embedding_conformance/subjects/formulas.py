@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from . import Subject, declared
+from .exact_index import ExactIndex
 from .facets import recognise
 from .formula_training import FormulaStep
+from .maps import Maps
+from .pooling import Pooling
 
 
-class Formulas:
+class Formulas(Maps, ExactIndex, Pooling):
     """Results have the floating format of the vectors that go in."""
 
     def one_hot(self, ids: np.ndarray, rows: int) -> np.ndarray:
@@ -59,7 +62,8 @@ def open_subject(rest: str = "") -> Subject:
     formulas = Formulas()
     facets = recognise(formulas, "formulas")
     return Subject(
-        name="formulas", title="the documents' positions and cosine matrix, in NumPy",
+        name="formulas", title="the documents' formulas: one-hot codes, positions, pooling, cosines, maps, search, analogies",
         capabilities=frozenset({"training_step.mse_step"}).union(*facets.values()),
-        makers=dict.fromkeys(facets, lambda: formulas) | {"training_step": FormulaStep},
-        declares=declared({"deterministic": True}, "formulas"), facts={"numpy": np.__version__})
+        # A maker for each facet, so that a fault of one facet is judged on that facet alone.
+        makers={facet: lambda: formulas for facet in facets} | {"training_step": FormulaStep},
+        declares=declared({"deterministic": True, "exact": True}, "formulas"), facts={"numpy": np.__version__})

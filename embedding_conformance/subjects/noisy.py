@@ -13,15 +13,17 @@ from .faulty import base_subject
 
 #: what a subject stores rather than computes; noise there would be another subject, not a wrong answer
 STORED = frozenset({"table", "weights", "module", "tokens", "token_ids", "special_ids", "lines"})
+#: what a maker's product answers; its table is what the maker is judged by
+PRODUCT = ("table", "lookup")
 
 
 class Noisy:
     """An object whose floating-point answers carry relative noise of the size that the dial shows, other noise each call."""
 
-    def __init__(self, original: Any, dial: Dial, methods: tuple[str, ...]):
+    def __init__(self, original: Any, dial: Dial, methods: frozenset[str]):
         self._original = original
         self._dial = dial
-        self._methods = frozenset(methods) - STORED
+        self._methods = methods
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._original, name)
@@ -36,7 +38,9 @@ class Noisy:
 
     def _shaken(self, answer: Any, generator: np.random.Generator) -> Any:
         if type(answer) is type(self._original):  # a relative, such as a tied model after an operation
-            return Noisy(answer, self._dial, tuple(self._methods))
+            return Noisy(answer, self._dial, self._methods)
+        if "make_layer" in self._methods and not isinstance(answer, np.ndarray):
+            return Noisy(answer, self._dial, frozenset(PRODUCT))
         if isinstance(answer, (tuple, list)):
             return type(answer)(self._shaken(part, generator) for part in answer)
         if not isinstance(answer, (np.ndarray, np.floating)) or answer.dtype.kind not in "fV" or not self._dial.size:
@@ -48,7 +52,7 @@ class Noisy:
 def noisy_subject(facet: str) -> Subject:
     """The sound base of a facet's faults with a dial for the noise on the answers of that facet."""
     base, dial = base_subject(BASES[facet]), Dial()
-    methods = FACETS[facet].methods()
+    methods = frozenset(FACETS[facet].methods()) - STORED
 
     def make() -> Any:
         original = base.new(facet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -68,6 +69,11 @@ class TorchModule:
     def module(self) -> Any:
         return self._module
 
+    def library(self, name: str) -> Any:
+        """What PyTorch or Transformers offers by this dotted name."""
+        package, _, attribute = name.rpartition(".")
+        return getattr(import_module(package), attribute)
+
 
 def to_numpy(tensor: Any) -> np.ndarray:
     """A tensor as an array; bfloat16, which NumPy does not know, as the float32 numbers that it stands for."""
@@ -87,8 +93,8 @@ def open_subject(rest: str = "") -> Subject:
     return Subject(
         name="torch", title=f"torch.nn.Embedding, torch {version('torch')}",
         capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "layer.gradient", "layer.step",
-                                "layer.padding_id", "layer_maker.make_layer", "module.module", "training_step.mse_step",
-                                "trainer.train"}) | torch_tied.capabilities(),
+                                "layer.padding_id", "layer_maker.make_layer", "module.module", "module.library",
+                                "training_step.mse_step", "trainer.train"}) | torch_tied.capabilities(),
         makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding),
                 "layer_maker": TorchMaker, "training_step": TorchStep, "trainer": TorchTrainer,
                 "tied_model": torch_tied.small_gpt2},

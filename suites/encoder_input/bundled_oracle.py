@@ -1,5 +1,6 @@
 """The float64 oracle of the bundled model, fed with token ids from its own tokenizer file."""
 
+import json
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,9 @@ from .oracle import Bert
 
 @cache
 def bert() -> Bert:
-    return Bert(checked_weights().parent)
+    from safetensors.numpy import load_file
+
+    return Bert(load_file(checked_weights()), json.loads((folder() / "config.json").read_text(encoding="utf-8")))
 
 
 def hidden_states(texts: list[str]) -> list[np.ndarray]:

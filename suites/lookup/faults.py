@@ -69,6 +69,12 @@ def flat_rows(layer):
     return altered(layer, lookup=lambda ids: layer.lookup(ids).reshape(-1))
 
 
+@fault("layer", ["SHAPE-17"])
+def one_id_as_a_batch(layer):
+    """One id is taken for a batch of one, so that it gets a table of one row."""
+    return altered(layer, lookup=lambda ids: layer.lookup(np.atleast_1d(ids)))
+
+
 @fault("layer", ["LOOKUP-03"])
 def column_read(layer):
     """The columns of the table are read as if they were rows."""

@@ -42,6 +42,15 @@ def test_id_five_gets_row_five(layer, evidence):
         evidence.equal(made.lookup(batch % made.shape[0])[0, 0], made.table()[row])
 
 
+@pytest.mark.claim("SHAPE-17")
+def test_one_id_gives_one_vector(layer, evidence):
+    """The first, a middle and the last id alone: as many numbers as the table is wide, and no other dimension."""
+    for made in layer.over():
+        rows, width = made.shape
+        for row in (0, rows // 2, rows - 1):
+            evidence.equal(list(made.lookup(np.array(row)).shape), [width])
+
+
 @pytest.mark.claim("LOOKUP-04")
 def test_every_token_owns_its_row(layer, evidence):
     """All ids from 0 to V-1 give the whole table."""

@@ -69,4 +69,4 @@ def test_codes_are_whole_numbers_and_must_be_cast(module, evidence):
     evidence.refuses(lambda: module.call("matmul", operator.matmul, codes, embedding.weight), (RuntimeError,))
     with torch.no_grad():
         product, looked_up = codes.to(embedding.weight.dtype) @ embedding.weight, embedding(ids)
-    evidence.close(looked_up.numpy(), product.numpy(), EXACT)
+    evidence.close(looked_up.detach().numpy(), product.numpy(), EXACT)

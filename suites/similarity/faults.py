@@ -180,27 +180,27 @@ def row_by_row(similarity):
 
 
 def sloppy(method):
-    """The method with an error of 48 units in the last place of what goes in, as from an approximate root or quotient."""
+    """The method with an error of 64 units in the last place of what goes in, as from an approximate root or quotient."""
     def changed(a, *rest):
-        return method(a, *rest) * (1 + 48 * np.finfo(a.dtype).eps)
+        return method(a, *rest) * (1 + 64 * np.finfo(a.dtype).eps)
     return changed
 
 
 @fault("similarity", ["COS-01", "COS-02", "COS-05", "TOY-01"], size="subtle")
 def inner_product_slightly_off(similarity):
-    """Inner products have an error of 48 units in the last place."""
+    """Inner products have an error of 64 units in the last place."""
     return altered(similarity, dot=sloppy(similarity.dot))
 
 
 @fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-07"], size="subtle")
 def cosine_slightly_off(similarity):
-    """Cosines have an error of 48 units in the last place, as from a fast reciprocal root."""
+    """Cosines have an error of 64 units in the last place, as from a fast reciprocal root."""
     return altered(similarity, cosine=sloppy(similarity.cosine))
 
 
 @fault("similarity", ["COS-01", "TOY-03"], size="subtle")
 def distance_slightly_off(similarity):
-    """Distances have an error of 48 units in the last place."""
+    """Distances have an error of 64 units in the last place."""
     return altered(similarity, distance=sloppy(similarity.distance))
 
 

@@ -1,0 +1,32 @@
+"""From token states to one vector a text, in NumPy: part of the subject ``formulas``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Pooling:
+    """Sums are taken in float64 and rounded once, to the format of the states."""
+
+    def pool(self, states: np.ndarray, mask: np.ndarray, mode: str) -> np.ndarray:
+        """states [B, L, d] and mask [B, L] -> [B, d]: over the positions with mask 1.
+
+        The mean of no position is zero; the first or largest of none is not defined, and the first position is taken.
+        """
+        real = mask.astype(bool)
+        if mode == "mean":
+            total = np.where(real[:, :, None], states, 0).sum(axis=1, dtype=np.float64)
+            mean: np.ndarray = (total / np.maximum(real.sum(axis=1), 1)[:, None]).astype(states.dtype)
+            return mean
+        first: np.ndarray = states[np.arange(len(states)), real.argmax(axis=1)]
+        if mode == "cls":
+            return first
+        if mode == "max":
+            largest: np.ndarray = np.where(real[:, :, None], states, first[:, None]).max(axis=1)
+            return largest
+        raise ValueError(f'mode is "{mode}", and must be mean, cls or max')
+
+    def normalize(self, vectors: np.ndarray) -> np.ndarray:
+        """[N, d] -> [N, d]: every row divided by its own length; a row of zeros stays as it is."""
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+        return (vectors / np.where(lengths == 0, 1, lengths)).astype(vectors.dtype)

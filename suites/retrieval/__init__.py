@@ -1,0 +1,1 @@
+"""Retrieval: the nearest stored vectors, exactly."""

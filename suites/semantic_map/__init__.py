@@ -1,0 +1,1 @@
+"""Semantic map: principal components, straight lines and arithmetic in the space of vectors."""
