@@ -48,8 +48,8 @@ class EventsFile:
 
     def opened(self, run: Run) -> None:
         self._run = run
-        self.write("opened", harness=__version__, started=datetime.now(UTC).isoformat(timespec="seconds"), catalogue=run.catalogue.version, seed=run.seed,
-                   environment=environment(),
+        self.write("opened", harness=__version__, started=datetime.now(UTC).isoformat(timespec="seconds"),
+                   catalogue=run.catalogue.version, seed=run.seed, environment=environment(),
                    subjects=[{"name": one.name, "title": one.title, "facets": sorted(one.facets),
                               "capabilities": sorted(one.capabilities), "facts": one.facts,
                               "declares": {key: [d.value, d.origin] for key, d in sorted(one.declares.items())}}

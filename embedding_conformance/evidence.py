@@ -16,7 +16,6 @@ import numpy as np
 
 from .bounds import Bound
 
-
 #: kind of figure -> what its data holds
 FIGURES = {"matrix": {"rows", "columns", "values"}, "map": {"points", "labels", "explained"}, "curve": {"x", "lines"},
            "bars": {"labels", "values"}, "table": {"columns", "rows"}}

@@ -33,7 +33,10 @@ def write(evidence: dict[str, Any], folder: Path) -> None:
 
 
 def write_as(evidence: dict[str, Any], path: Path) -> None:
-    """Write the one file that the ending of `path` asks for, or all of them to a folder. Raises `UsageError` for another ending."""
+    """Write the one file that the ending of `path` asks for, or all of them to a folder.
+
+    Raises `UsageError` for another ending.
+    """
     if not path.suffix or path.is_dir():
         write(evidence, path)
         return

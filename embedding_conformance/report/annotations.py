@@ -39,7 +39,8 @@ def render(evidence: dict[str, Any]) -> list[str]:
 def _line(failure: Failure, place: str) -> str:
     # A user's own file is where he can mend it; without one, the test that says what was checked.
     kind, _, rest = failure.subject.partition(":")
-    file, line = (rest.rpartition(":")[0], "1") if kind == "python" and ".py:" in rest else place.rsplit(":", 1) if place else ("", "")
+    file, _, line = f"{rest.rpartition(':')[0]}:1".rpartition(":") if kind == "python" and ".py:" in rest \
+        else place.rpartition(":")
     where = f"file={_property(file)},line={line}," if file else ""
     said = failure.lines.get("measured") or failure.lines.get("because") or [""]
     bound = f" (bound: {failure.lines['bound'][0]})" if "bound" in failure.lines else ""

@@ -40,4 +40,5 @@ def kind(change: dict[str, str]) -> str:
 
 
 def _verdicts(evidence: dict[str, Any]) -> dict[tuple[str, str], str]:
-    return {(claim["id"], subject): own["verdict"] for claim in evidence["claims"] for subject, own in claim["subjects"].items()}
+    return {(claim["id"], subject): own["verdict"] for claim in evidence["claims"]
+            for subject, own in claim["subjects"].items()}

@@ -42,8 +42,8 @@ def _matrix(data: dict[str, Any], name: str, title: str) -> Drawn:
         x, y, colour = left + c * cell, top + r * cell, svg.shade(value, most)
         if legible:
             parts.append(tag("rect", x=x, y=y, width=cell, height=cell, fill=colour))
-            parts.append(tag("text", f"{value:.2f}", x=x + cell / 2, y=y + cell / 2 + 4, text_anchor="middle",
-                             fill=svg.ink_on(colour)))
+            shown = f"{value:.2f}".replace("-0.00", "0.00")
+            parts.append(tag("text", shown, x=x + cell / 2, y=y + cell / 2 + 4, text_anchor="middle", fill=svg.ink_on(colour)))
         else:
             colours.setdefault(colour, []).append(f"M{c} {r}h1")
     # A cell is a line as wide as it is long, which takes a tenth of the bytes of a rectangle.
@@ -55,7 +55,8 @@ def _matrix(data: dict[str, Any], name: str, title: str) -> Drawn:
         parts += [tag("text", _short(label, 7), x=left + (c + 0.5) * cell, y=top - 7, text_anchor="middle")
                   for c, label in enumerate(columns)]
     picture = svg.picture(name, left + len(columns) * cell + 2, top + len(rows) * cell + 2, parts, title, summary)
-    return summary, picture, (["", *columns], [[label, *row] for label, row in zip(rows, values, strict=True)]) if legible else None
+    table = (["", *columns], [[label, *row] for label, row in zip(rows, values, strict=True)]) if legible else None
+    return summary, picture, table
 
 
 def _map(data: dict[str, Any], name: str, title: str) -> Drawn:
@@ -69,10 +70,11 @@ def _map(data: dict[str, Any], name: str, title: str) -> Drawn:
     scale = min((width - 2 * edge) / ((max(xs) - min(xs)) or 1), (height - 2 * edge) / ((max(ys) - min(ys)) or 1))
     middle = (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2
     places = [(width / 2 + (x - middle[0]) * scale, height / 2 - (y - middle[1]) * scale) for x, y in points]
-    parts = [tag("path", d=f"M{number(edge)} {number(height - 14)}H{number(width - edge)}M14 {number(edge)}V{number(height - edge)}",
-                 stroke="currentColor", stroke_width="0.5", fill="none"),
+    axes = f"M{number(edge)} {number(height - 14)}H{number(width - edge)}M14 {number(edge)}V{number(height - edge)}"
+    parts = [tag("path", d=axes, stroke="currentColor", stroke_width="0.5", fill="none"),
              tag("text", f"axis 1: {shares[0]} of the variance", x=width - edge, y=height - 2, text_anchor="end"),
-             tag("text", f"axis 2: {shares[1]}", x=4.0, y=16.0), svg.dots(places, 7.0 if len(points) <= LEGIBLE else 4.0, svg.BLUE)]
+             tag("text", f"axis 2: {shares[1]}", x=4.0, y=16.0),
+             svg.dots(places, 7.0 if len(points) <= LEGIBLE else 4.0, svg.BLUE)]
     if len(points) > LEGIBLE:
         return summary, svg.picture(name, width, height, parts, title, summary), None
     parts += [tag("text", str(index), x=x + 6, y=y + 4) for index, (x, y) in enumerate(places, 1)]
@@ -83,9 +85,9 @@ def _map(data: dict[str, Any], name: str, title: str) -> Drawn:
 def _curve(data: dict[str, Any], name: str, title: str) -> Drawn:
     xs, lines, log = data["x"], data["lines"], bool(data.get("log"))
     every = [value for ys in lines.values() for value in ys]
-    summary = "; ".join(f"{label} from {ys[0]:.3g} to {ys[-1]:.3g}" for label, ys in lines.items()) \
-        + f", over {data.get('x_name', 'x')} from {xs[0]:.3g} to {xs[-1]:.3g}"
-    width, height, left, bottom, right, top = 420.0, 240.0, 56.0, 34.0, 12.0, 12.0
+    summary = "; ".join(f"{label}: {_plain(ys[0])} to {_plain(ys[-1])}" for label, ys in lines.items()) \
+        + f"; over {data.get('x_name', 'x')}, {_plain(xs[0])} to {_plain(xs[-1])}"
+    width, height, left, bottom, right, top = 420.0, 240.0, 62.0, 34.0, 26.0, 12.0
 
     def axis(values: list[float], start: float, end: float) -> tuple[Any, list[float]]:
         low, high = min(values), max(values)
@@ -93,10 +95,10 @@ def _curve(data: dict[str, Any], name: str, title: str) -> Drawn:
             lowest, highest = math.floor(math.log10(low)), math.ceil(math.log10(high))
             step = max(1, math.ceil((highest - lowest) / 5))
             marks = [10.0 ** power for power in range(lowest, highest + 1, step)]
-            span = (highest - lowest) or 1
-            return (lambda value: start + (math.log10(value) - lowest) / span * (end - start)), marks
+            powers = (highest - lowest) or 1
+            return (lambda value: start + (math.log10(value) - lowest) / powers * (end - start)), marks
         marks = svg.ticks(low, high)
-        span = (high - low) or 1
+        span = (high - low) or 1.0
         return (lambda value: start + (value - low) / span * (end - start)), marks
 
     at_x, x_marks = axis(xs, left, width - right)
@@ -104,19 +106,19 @@ def _curve(data: dict[str, Any], name: str, title: str) -> Drawn:
     parts = [tag("path", fill="none", stroke="currentColor", stroke_width="0.5", opacity="0.6",
                  d="".join(f"M{number(left)} {number(at_y(mark))}H{number(width - right)}" for mark in y_marks)
                  + "".join(f"M{number(at_x(mark))} {number(height - bottom)}v4" for mark in x_marks))]
-    parts += [tag("text", f"{mark:.4g}", x=left - 5, y=at_y(mark) + 4, text_anchor="end") for mark in y_marks]
-    parts += [tag("text", f"{mark:.4g}", x=at_x(mark), y=height - bottom + 16, text_anchor="middle") for mark in x_marks]
+    parts += [tag("text", _plain(mark), x=left - 5, y=at_y(mark) + 4, text_anchor="end") for mark in y_marks]
+    parts += [tag("text", _plain(mark), x=at_x(mark), y=height - bottom + 16, text_anchor="middle") for mark in x_marks]
     parts.append(tag("text", data.get("x_name", "x"), x=width - right, y=height - 3, text_anchor="end"))
     for index, (label, ys) in enumerate(lines.items()):
         path = "M" + "L".join(f"{number(at_x(x))} {number(at_y(y))}" for x, y in zip(xs, ys, strict=True))
         hue, dash = svg.HUES[index % len(svg.HUES)], ("", "6 3", "2 3")[index % 3]
-        parts.append(tag("path", d=path, fill="none", stroke=hue, stroke_width="2", **({"stroke_dasharray": dash} if dash else {})))
-        parts.append(tag("path", d=f"M{number(left + 8)} {number(top + 6 + 15 * index)}h18", stroke=hue, stroke_width="2",
-                         **({"stroke_dasharray": dash} if dash else {})))
-        parts.append(tag("text", label, x=left + 30, y=top + 10 + 15 * index))
+        style = {"stroke": hue, "stroke_width": "2", **({"stroke_dasharray": dash} if dash else {})}
+        parts.append(tag("path", d=path, fill="none", **style))
+        parts.append(tag("path", d=f"M{number(left)} {number(height + 10 + 16 * index)}h24", **style))
+        parts.append(tag("text", _short(label, 52), x=left + 32, y=height + 14 + 16 * index))
     rows = [[x, *(ys[at] for ys in lines.values())] for at, x in enumerate(xs)]
     table = ([data.get("x_name", "x"), *lines], rows) if len(rows) <= 40 else None
-    return summary, svg.picture(name, width, height, parts, title, summary), table
+    return summary, svg.picture(name, width, height + 16.0 * len(lines) + 4, parts, title, summary), table
 
 
 def _bars(data: dict[str, Any], name: str, title: str) -> Drawn:
@@ -141,6 +143,11 @@ def _bars(data: dict[str, Any], name: str, title: str) -> Drawn:
 
 def _table(data: dict[str, Any], name: str, title: str) -> Drawn:
     return f"{len(data['rows'])} rows", "", (data["columns"], data["rows"])
+
+
+def _plain(value: float) -> str:
+    """A number without an exponent while it is short."""
+    return f"{value:,.0f}" if abs(value) >= 1000 and value == round(value) else f"{value:.3g}"
 
 
 def _short(text: str, most: int) -> str:

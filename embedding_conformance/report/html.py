@@ -53,8 +53,10 @@ def _card(evidence: dict[str, Any], claim: dict[str, Any],
     observed = {name: share for name, one in nearest.items() if (share := used(one)) is not None}
     bounds = list(dict.fromkeys(_bound(one) for one in nearest.values() if one))
     return {
-        **claim, "strip": _marked(strip(observed, claim["margin"])) if claim["bound"] != "exact" else None, "bounds": bounds,
-        "on": [{"name": name, **own, "lines": _own_lines(found[name], nearest[name])} for name, own in claim["subjects"].items()],
+        **claim, "bounds": bounds,
+        "strip": _marked(strip(observed, claim["margin"])) if claim["bound"] != "exact" else None,
+        "on": [{"name": name, **own, "lines": _own_lines(found[name], nearest[name])}
+               for name, own in claim["subjects"].items()],
         "repeat": _commands(evidence, claim, [name for name, results in found.items() if results]),
         "checks": _checks(found, bounds),
         "faults": _faults(evidence, claim)}

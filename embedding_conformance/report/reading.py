@@ -25,16 +25,16 @@ def view(evidence: dict[str, Any]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         counts = {"cited": 0, "listed": 0, "blank": 0, "missing": 0}
         for number, line in enumerate(lines, 1):
-            place = f"{key}:{number}"
+            cite = f"{key}:{number}"
             claims = citing.get((key, number), {})
-            why = "no claim cites this line" if place in missing else "" if claims else documents["listed"].get(place, "")
-            counts["cited" if claims else "missing" if place in missing else "blank" if not line.strip() else "listed"] += 1
+            why = "no claim cites this line" if cite in missing else "" if claims else documents["listed"].get(cite, "")
+            counts["cited" if claims else "missing" if cite in missing else "blank" if not line.strip() else "listed"] += 1
             last = blocks[-1] if blocks else None
             blank = not line.strip() and not claims
             if last and (blank or (last["claims"] == claims and last["why"] == why and last["lines"][-1].strip())):
                 last["lines"].append(line)
             else:
-                blocks.append({"first": number, "lines": [line], "claims": claims, "why": why, "missing": place in missing})
+                blocks.append({"first": number, "lines": [line], "claims": claims, "why": why, "missing": cite in missing})
         for block in blocks:
             while len(block["lines"]) > 1 and not block["lines"][-1].strip():
                 block["lines"].pop()

@@ -173,9 +173,9 @@ class Problem(Model):
 
 
 class Results(Model):
-    """All checks, in columns of equal length; the integers in `module`, `case`, `claims` (joined by "+"), `subject`, `outcome` and
-    `kinds` (joined by ",") are indices into `strings`. The node id is `module` and `case` joined, where a `*` at the beginning
-    of `case` stands for "[claims-subject"; `time` counts tenths of a millisecond."""
+    """All checks, in columns of equal length; the integers in `module`, `case`, `claims` (joined by "+"), `subject`, `outcome`
+    and `kinds` (joined by ",") are indices into `strings`. The node id is `module` and `case` joined, where a `*` at the
+    beginning of `case` stands for "[claims-subject"; `time` counts tenths of a millisecond."""
 
     strings: list[str]
     module: list[Index]
@@ -303,8 +303,8 @@ class Evidence(Model):
 
 def json_schema() -> str:
     """The schema as it is published."""
-    schema = Evidence.model_json_schema(by_alias=True)
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=1, ensure_ascii=False) + "\n"
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Evidence.model_json_schema(by_alias=True)}
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def publish() -> None:

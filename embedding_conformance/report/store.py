@@ -20,6 +20,8 @@ from .schema import SCHEMA, Evidence
 
 COLUMNS = ("module", "case", "claims", "subject", "outcome", "kinds", "compared", "time")
 CLOSEST = ("against", "compared", "measured", "where", "expected", "actual")
+#: what is kept of a check that did not pass
+PROBLEM = ("message", "raised", "bound", "worst", "detail")
 #: columns of `CLOSEST` that hold indices of strings
 WORDS = frozenset({"where", "expected", "actual"})
 #: of a second
@@ -47,7 +49,7 @@ def dump(evidence: dict[str, Any]) -> str:
 def _terse(claim: dict[str, Any]) -> dict[str, Any]:
     """A claim without what is empty."""
     def without_empty(one: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in one.items() if value or value == 0 and value is not False}
+        return {key: value for key, value in one.items() if value or (value == 0 and value is not False)}
 
     return without_empty({**claim, "source": [without_empty(one) for one in claim["source"]],
                           "subjects": {name: without_empty(one) for name, one in claim["subjects"].items()}})
@@ -65,21 +67,21 @@ def pack(results: list[dict[str, Any]]) -> dict[str, Any]:
         module = node_id.partition("[")[0]
         case, usual = node_id.removeprefix(module), f"[{claims}-{result['subject']}"
         case = "*" + case.removeprefix(usual) if case.startswith(usual) else case
-        for key, value in zip(COLUMNS, (strings(module), strings(case), strings(claims), strings(result["subject"]),
-                                        strings(result["outcome"]), strings(",".join(result["kinds"])), result["compared"],
-                                        round(result["seconds"] * TICKS)), strict=True):
-            columns[key].append(value)
+        own = (strings(module), strings(case), strings(claims), strings(result["subject"]), strings(result["outcome"]),
+               strings(",".join(result["kinds"])), result["compared"], round(result["seconds"] * TICKS))
+        for column, value in zip(columns.values(), own, strict=True):
+            column.append(value)
         one = result["closest"]
         against = bounds.setdefault((one["kind"], one["bound"], one["why"]), len(bounds)) if one else -1
-        for key in CLOSEST:
-            value = against if key == "against" else one[key] if one else "" if key in WORDS else 0
-            closest[key].append(strings(value) if key in WORDS else value)
+        closest["against"].append(against)
+        for key in CLOSEST[1:]:
+            value = one[key] if one else "" if key in WORDS else 0
+            closest[key].append(strings(str(value)) if key in WORDS else value)
         if result["outcome"] != "passed":
-            problems.append({"row": number, "message": result["message"], "raised": result["raised"],
-                             **{key: result[key] for key in ("bound", "worst", "detail") if key in result}})
-    return {"strings": list(strings.index), **columns,
-            "bounds": [dict(zip(("kind", "bound", "why"), key, strict=True)) for key in bounds],
-            "closest": closest, "problems": problems}
+            problem: dict[str, Any] = {key: result[key] for key in PROBLEM if key in result}
+            problems.append({"row": number, **problem})
+    table = [{"kind": kind, "bound": bound, "why": why} for kind, bound, why in bounds]
+    return {"strings": list(strings.index), **columns, "bounds": table, "closest": closest, "problems": problems}
 
 
 def unpack(packed: dict[str, Any]) -> list[dict[str, Any]]:

@@ -66,12 +66,14 @@ def results(draw, subjects, hostile):
     for number, claim_id in enumerate(claim_ids()):
         for subject in subjects:
             for case in range(CASES // len(subjects)):
-                node_id = f"chapter_{claim_id[4].lower()}/test_load.py::test_number_{number % 9}[{claim_id}-{subject}{hostile}-{case}]"
+                module = f"chapter_{claim_id[4].lower()}/test_load.py"
+                node_id = f"{module}::test_number_{number % 9}[{claim_id}-{subject}{hostile}-{case}]"
                 fails = case == 0 and subject == subjects[-1] and number % (len(claim_ids()) // FAILURES) == 0
                 measured = float(f"{draw.uniform(1e-9, 1e-8) * (1e4 if fails else 1):.6g}")
                 closest = {"kind": "close", "compared": 384, "measured": measured, "bound": 4.58e-05 if number % 2 else 1e-07,
                            "why": ROUNDING, "where": f"at [{draw.randrange(90)}, {draw.randrange(90)}]",
-                           "expected": "[0.0312 -0.5 1.25 0.75 ...]", "actual": f"[0.0312 -0.5 1.2{draw.randrange(99)} 0.75 ...]"}
+                           "expected": "[0.0312 -0.5 1.25 0.75 ...]",
+                           "actual": f"[0.0312 -0.5 1.2{draw.randrange(99)} 0.75 ...]"}
                 made[node_id] = {"nodeid": node_id, "claims": [claim_id], "subject": subject + hostile, "seconds": 0.0012,
                                  "outcome": "violated" if fails else "passed", "raised": False, "message": "", "compared": 384,
                                  "kinds": ["close"], "closest": closest}
@@ -88,7 +90,8 @@ def figures(draw):
     for number in range(6):
         names = [f"t{row}" for row in range(64)]
         values = [[float(f"{draw.uniform(-1, 1):.3g}") for _ in range(64)] for _ in range(64)]
-        made.append({"kind": "matrix", "title": f"Cosines {number}", "data": {"rows": names, "columns": names, "values": values}})
+        made.append({"kind": "matrix", "title": f"Cosines {number}",
+                     "data": {"rows": names, "columns": names, "values": values}})
         points = [[float(f"{draw.gauss(0, 1):.3g}"), float(f"{draw.gauss(0, 1):.3g}")] for _ in range(500)]
         made.append({"kind": "map", "title": f"Map {number}", "data": {
             "points": points, "labels": [""] * 500, "explained": [0.41, 0.22]}})

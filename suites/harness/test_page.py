@@ -268,12 +268,14 @@ def test_the_page_of_ten_thousand_checks_is_small_and_quick(browser, load, tmp_p
             "peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
             "print(time.process_time() - before, int(peak.split()[1]) / 1024)\n"
             "Path(sys.argv[2]).write_text(page, encoding='utf-8')\n")
-    done = subprocess.run([sys.executable, "-c", code, path, tmp_path / "page.html"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, path, tmp_path / "page.html"], capture_output=True, text=True,
+                          check=True)
     seconds, megabytes = map(float, done.stdout.split())
     text = (tmp_path / "page.html").read_bytes()
     nodes, busy = cost(browser, (tmp_path / "page.html").as_uri())
-    measured = (f"{len(text) / 1e6:.2f} MB ({len(gzip.compress(text)) / 1e6:.2f} MB packed), evidence {path.stat().st_size / 1e6:.2f} "
-                f"MB, rendering {seconds:.2f} s of CPU and {megabytes:.0f} MB, {nodes} nodes, {busy:.2f} s of the main thread")
+    measured = (f"{len(text) / 1e6:.2f} MB ({len(gzip.compress(text)) / 1e6:.2f} MB packed), "
+                f"evidence {path.stat().st_size / 1e6:.2f} MB, rendering {seconds:.2f} s of CPU and {megabytes:.0f} MB, "
+                f"{nodes} nodes, {busy:.2f} s of the main thread")
     print(measured)
     assert len(text) <= 2.5e6 and path.stat().st_size <= 2e6 and nodes <= 35_000, measured
     assert seconds <= 2 and megabytes <= 200 and busy <= 0.7, measured
