@@ -164,6 +164,13 @@ def used(closest: dict[str, Any] | None) -> float | None:
     return measured / bound if bound > 0 else None
 
 
+def of_bound(share: float) -> str:
+    """A share of a bound in words: "0.03 of the bound", "110 times the bound"."""
+    if share < 1:
+        return f"{share:.2g} of the bound"
+    return f"{share:.2g} times the bound" if share < 100 or share >= 1e6 else f"{share:,.0f} times the bound"
+
+
 def strip(observed: dict[str, float], margin: dict[str, Any] | None) -> dict[str, str] | None:
     """The margin strip of a claim on a logarithmic axis, in multiples of the bound: what was measured (filled), sound variants
     (a ring) and faults (diamonds). `svg` and a `caption` that says the same in words; None where there is nothing to show."""
@@ -189,21 +196,21 @@ def strip(observed: dict[str, float], margin: dict[str, Any] | None) -> dict[str
         parts.append(f'<circle cx="{number(at(sound))}" cy="14" r="5" fill="none" stroke="{svg.GOOD}" stroke-width="2"/>')
     if seen:
         parts.append(svg.dots([(at(value), 14.0) for value in seen.values()], 9.0, svg.BLUE))
-    parts.append(f'<text x="{bound}" y="36" text-anchor="middle">bound</text>')
+    parts.append(f'<text x="{bound}" y="36">bound</text>')
     # The caption beside it says the same in words.
     return {"caption": _caption(seen, sound, faults),
-            "svg": f'<svg aria-hidden="true" width="{number(STRIP)}" height="40" font-size="10" fill="currentColor">'
+            "svg": f'<svg aria-hidden="true" width="{number(STRIP)}" height="40" font-size="10" text-anchor="middle" fill="currentColor">'
                    f'{"".join(parts)}</svg>'}
 
 
 def _caption(seen: dict[str, float], sound: float, faults: list[tuple[float, str]]) -> str:
     said = []
     if seen:
-        said.append(f"● measured {max(seen.values()):.2g} of the bound")
+        said.append(f"● measured {of_bound(max(seen.values()))}")
     if sound:
         said.append(f"○ sound variants up to {sound:.2g}")
     if faults:
         size, name = faults[0]
-        others = f", the largest {faults[-1][0]:.3g}" if len(faults) > 1 else ""
-        said.append(f"◆ the smallest fault that it must catch, {name}, has {size:.3g} times the bound{others}")
+        others = f", the largest {of_bound(faults[-1][0])}" if len(faults) > 1 else ""
+        said.append(f"◆ the smallest fault that it must catch, {name}, is {of_bound(size)}{others}")
     return "; ".join(said)

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from . import changes, faults, reading
 from .evidence_file import last_line
 from .failures import closest, failures, repeat
-from .figures import draw, strip, used
+from .figures import draw, of_bound, strip, used
 from .summary import headline
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -132,7 +132,8 @@ def _checks(found: dict[str, list[dict[str, Any]]], bounds: list[str]) -> list[s
             test, _, case = result["nodeid"].partition("::")[2].partition("[")
             usual = f"{'+'.join(result['claims'])}-{name}"
             case = case.removeprefix(usual).removeprefix("-").removesuffix("]")
-            groups[test].append(" ".join(filter(None, (FAILED[result["outcome"]], case, _measured(result["closest"], bounds)))))
+            measured = _measured(result["closest"], bounds)
+            groups[test].append(FAILED[result["outcome"]] + ": ".join(filter(None, (case, measured))))
         on = f" on {name}" if len(found) > 1 else ""
         lines += [f"{test}{on}: {'; '.join(cases)}" if any(cases) else f"{test}{on}" for test, cases in groups.items()]
         if len(results) > MOST_CHECKS:
@@ -140,7 +141,7 @@ def _checks(found: dict[str, list[dict[str, Any]]], bounds: list[str]) -> list[s
     return lines
 
 
-FAILED = {"passed": "", "violated": "FAILED", "error": "ERROR"}
+FAILED = {"passed": "", "violated": "FAILED ", "error": "ERROR "}
 
 
 def _measured(closest: dict[str, Any] | None, bounds: list[str]) -> str:
@@ -185,7 +186,7 @@ def _comparison(evidence: dict[str, Any], checks: dict[tuple[str, str], list[dic
 def _use_text(results: list[dict[str, Any]]) -> str:
     nearest = _nearest(results)
     share = used(nearest) if nearest else None
-    return f", {share:.2g} of the bound" if share else ""
+    return f", {of_bound(share)}" if share else ""
 
 
 def _changes(evidence: dict[str, Any]) -> list[dict[str, str]] | None:

@@ -68,4 +68,4 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 def dots(places: list[tuple[float, float]], width: float, colour: str) -> str:
     """Round marks, all in one path."""
     data = "".join(f"M{number(x)} {number(y)}h0" for x, y in places)
-    return f'<path d="{data}" fill="none" stroke="{colour}" stroke-width="{number(width)}" stroke-linecap="round"/>'
+    return f'<path d="{data}" stroke="{colour}" stroke-width="{number(width)}" stroke-linecap="round"/>'

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from embedding_conformance.report import html, store, svg
+from embedding_conformance.report import figures, html, store, svg
 
 from . import report_load
 
@@ -135,7 +135,7 @@ def test_the_numbers_are_those_of_the_evidence(visit, address, small):
     assert first["message"] in page.locator("article.failure").first.inner_text()
     margin = next(claim["margin"] for claim in small["claims"] if claim["id"] == "LOADA-01")
     page.goto(f"{address}#LOADA-01")
-    assert f"{min(margin['faults'].values()):.3g} times the bound" in page.locator("#LOADA-01").inner_text()
+    assert figures.of_bound(min(margin["faults"].values())) in page.locator("#LOADA-01").inner_text()
 
 
 def test_colours_and_numbers_of_a_matrix_are_its_values(visit, address, small):
@@ -152,10 +152,8 @@ def test_colours_and_numbers_of_a_matrix_are_its_values(visit, address, small):
 
 def test_cells_of_a_large_matrix_have_the_colour_of_their_value(load):
     figure = next(one for one in load["figures"] if one["kind"] == "matrix")
-    from embedding_conformance.report.figures import draw
-
     drawn = {}
-    for d, colour in re.findall(r'<path d="([^"]*)" stroke="(#\w+)" transform', draw(figure, "x")["svg"]):
+    for d, colour in re.findall(r'<path d="([^"]*)" stroke="(#\w+)" transform', figures.draw(figure, "x")["svg"]):
         drawn |= {(int(r), int(c)): colour for c, r in re.findall(r"M(\d+) (\d+)h1", d)}
     assert drawn == {(r, c): svg.shade(value, 1.0) for r, row in enumerate(figure["data"]["values"])
                      for c, value in enumerate(row)}
