@@ -198,9 +198,9 @@ def strip(observed: dict[str, float], margin: dict[str, Any] | None) -> dict[str
         parts.append(svg.dots([(at(value), 14.0) for value in seen.values()], 9.0, svg.BLUE))
     parts.append(f'<text x="{bound}" y="36">bound</text>')
     # The caption beside it says the same in words.
-    return {"caption": _caption(seen, sound, faults),
-            "svg": f'<svg aria-hidden="true" width="{number(STRIP)}" height="40" font-size="10" text-anchor="middle" fill="currentColor">'
-                   f'{"".join(parts)}</svg>'}
+    picture = (f'<svg aria-hidden="true" width="{number(STRIP)}" height="40" font-size="10" text-anchor="middle" '
+               f'fill="currentColor">{"".join(parts)}</svg>')
+    return {"caption": _caption(seen, sound, faults), "svg": picture}
 
 
 def _caption(seen: dict[str, float], sound: float, faults: list[tuple[float, str]]) -> str:
