@@ -21,14 +21,13 @@ from .errors import Refusal, UsageError, nearest
 from .events import EventsFile
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
-from .subjects import DEFAULT, Dial, Subject, documents_text, open_subject, parse_declaration
+from .prover import PLACEHOLDER, Prover
+from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_declaration
 from .subjects.facets import FACETS
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
-VIOLATION: pytest.StashKey[ClaimViolation] = pytest.StashKey()
-LIMIT: pytest.StashKey[float | None] = pytest.StashKey()
 #: kinds of bound that leave room, so that a proof measures how much
 APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
@@ -51,13 +50,14 @@ class Run:
     facets: frozenset[str]
     documents: Path | None
     seed: int
-    proving: bool
+    prover: Prover | None
     resume: frozenset[str]
     #: (claim, subject) -> why a claim does not apply, among those that were selected
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def subject(self, name: str) -> Subject:
-        return self.subjects[name]
+        """The subject of this name; in a proof an empty one, for which the prover puts in every specimen."""
+        return Subject(PLACEHOLDER, "", frozenset(), {}) if name == PLACEHOLDER and self.prover else self.subjects[name]
 
     def inapplicable(self) -> list[list[str]]:
         """[claim, subject, reason] of what does not apply, in order."""
@@ -123,7 +123,10 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
             raise UsageError(f"--facet {facet}: {', '.join(subjects)} does not offer it")
     resume = option("conformance_resume")
     done = frozenset(Path(resume).read_text(encoding="utf-8").splitlines()) if resume else frozenset()
-    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), proving, done)
+    prover = Prover(subjects, one_line) if proving else None
+    if prover:
+        config.pluginmanager.register(prover, "conformance-prover")
+    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done)
     if events:
         events.opened(run)
     return run
@@ -136,20 +139,19 @@ def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...])
     where = f"{metafunc.definition.path.parent.name}/{metafunc.definition.path.name} {metafunc.definition.name}"
     if not facets:
         raise UsageError(f"{where}: a test takes its subject by the name of a facet: {', '.join(FACETS)}")
-    params, ids, marks = [], [], []
-    for subject in run.subjects.values():
-        if not facets <= subject.facets or not facets & (subject.changed or facets):
-            continue
-        if run.facets and not facets & run.facets:
-            continue
-        if subject.dial and not any(run.catalogue[claim_id].bound in APPROXIMATE for claim_id in claim_ids):
-            continue
-        params.append(subject.name)
-        ids.append(f"{'+'.join(claim_ids)}-{subject.name}")
-        marks.append(_why_not(run, subject, claim_ids, facets))
-    metafunc.parametrize("conformance_subject",
-                         [pytest.param(name, marks=pytest.mark.conformance_not_applicable(reason)) if reason else name
-                          for name, reason in zip(params, marks, strict=True)], ids=ids, indirect=True)
+    subjects = [subject for subject in run.subjects.values()
+                if facets <= subject.facets and facets & (subject.changed or facets)
+                and not (run.facets and not facets & run.facets)]
+    reasons = {subject.name: _why_not(run, subject, claim_ids, facets) for subject in subjects}
+    if run.prover:
+        approximate = any(run.catalogue[claim_id].bound in APPROXIMATE for claim_id in claim_ids)
+        names = [subject.name for subject in subjects if not reasons[subject.name] and (approximate or not subject.dial)]
+        run.prover.applicable[str(metafunc.definition.path), metafunc.definition.originalname] = names
+        reasons = {PLACEHOLDER: ""} if names else {}
+    metafunc.parametrize(
+        "conformance_subject", indirect=True, ids=[f"{'+'.join(claim_ids)}-{name}" for name in reasons],
+        argvalues=[pytest.param(name, marks=pytest.mark.conformance_not_applicable(reason)) if reason else name
+                   for name, reason in reasons.items()])
 
 
 def _why_not(run: Run, subject: Subject, claim_ids: tuple[str, ...], facets: set[str]) -> str:
@@ -180,11 +182,11 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
                 item.extra_keyword_matches.update(words[named])
         # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
         item.name = item.name.replace(f"-{_subject(item)}", "")
-    if run.proving:
-        # A faulty subject is built once: all its tests follow each other, and it is dropped after the last.
-        items.sort(key=lambda item: _subject(item) or "")
+    if run.prover:
         for item in items:
-            item.add_marker(pytest.mark.xdist_group(_subject(item) or ""))
+            # What needs the model stays in one process, or every process would build every faulty model.
+            if {"encoder", "embedder"} & set(getattr(item, "fixturenames", ())):
+                item.add_marker(pytest.mark.xdist_group("encoder"))
 
 
 def settle(run: Run, items: list[pytest.Item]) -> None:
@@ -221,22 +223,9 @@ def item_facts(item: pytest.Item) -> list[Any]:
     return [item.nodeid, list(_claims(item)), _subject(item)]
 
 
-def judged(run: Run, item: pytest.Function) -> Generator[None, Any, Any]:
-    """Around the call of a test: a pass must have compared something and called its subject.
-
-    In a proof a violation is caught here, before pytest formats a traceback for it, which costs more than the test.
-    """
-    dial = run.subjects[_subject(item) or ""].dial
-    try:
-        result = yield
-    except ClaimViolation as violation:
-        if not run.proving:
-            raise
-        item.stash[VIOLATION] = violation
-        return True
-    if dial:
-        item.stash[LIMIT] = smallest_caught(item, run.subjects[_subject(item) or ""], dial)
-        return result
+def judged(item: pytest.Function) -> Generator[None, Any, Any]:
+    """Around the call of a test: a pass must have compared something and called its subject."""
+    result = yield
     evidence = item.stash.get(EVIDENCE, None)
     if evidence is None or not evidence.compared:
         raise Vacuous("the test passed without a comparison, so it shows nothing")
@@ -245,42 +234,10 @@ def judged(run: Run, item: pytest.Function) -> Generator[None, Any, Any]:
     return result
 
 
-def smallest_caught(item: pytest.Function, subject: Subject, dial: Dial) -> float | None:
-    """The smallest relative noise on the subject's answers that the test catches, within a factor of 1.4; None if none."""
-    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-
-    def caught(size: float) -> bool:
-        item.stash[EVIDENCE].comparisons.clear()
-        subject.memory.clear()
-        for handle in item.stash[HANDLES]:
-            handle.renew()
-        dial.turn(size)
-        try:
-            item.obj(**arguments)
-        except ClaimViolation:
-            return True
-        return False
-
-    high = 1.0
-    try:
-        if not caught(high):
-            return None
-        while high > 1e-18 and caught(high / 10):
-            high /= 10
-        low = high / 10
-        while high / low > 1.4:
-            middle = (high * low) ** 0.5
-            low, high = (low, middle) if caught(middle) else (middle, high)
-        return float(f"{high:.2g}")
-    finally:
-        dial.turn(0.0)
-        subject.memory.clear()
-
-
 def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Attach to the report what the evidence keeps of this phase, and replace a violation's traceback by six lines."""
-    error = call.excinfo.value if call.excinfo else item.stash.get(VIOLATION, None)
-    if call.when != "call" and error is None:
+    error = call.excinfo.value if call.excinfo else None
+    if error is None and (call.when != "call" or run.prover):
         return
     evidence = item.stash.get(EVIDENCE, None) or Evidence()
     data: dict[str, Any] = {"claims": list(_claims(item)), "subject": _subject(item), "outcome": "passed",
@@ -288,14 +245,11 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
     if isinstance(error, ClaimViolation):
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
-        if report.failed:
-            report.longrepr = explain(run, data)
+        report.longrepr = explain(run, data)
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
-    if evidence.figures and not run.proving:
+    if evidence.figures:
         data["figures"] = evidence.figures
-    if LIMIT in item.stash:
-        data["limit"] = item.stash[LIMIT]
     report.user_properties.append((PROPERTY, json.dumps(data)))
 
 
@@ -329,13 +283,6 @@ def one_line(error: BaseException) -> str:
 def _frames(error: BaseException) -> list[str]:
     return [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
             for frame in traceback.extract_tb(error.__traceback__)[-6:]]
-
-
-def release(run: Run, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """In a proof, drop what a faulty subject made once its last test is over: hundreds of models would not fit."""
-    name = _subject(item)
-    if run.proving and name and (nextitem is None or _subject(nextitem) != name):
-        run.subjects[name].release()
 
 
 def summarize(run: Run, terminal: Any) -> None:

@@ -1,7 +1,7 @@
 """The events file: one JSON line for each thing that happens in a run, written at once, so that a crash loses no result.
 
 Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``not_applicable``, ``started``, ``result``,
-``lost``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by itself.
+``proved``, ``lost``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EventsFile:
                    subjects=[{"name": one.name, "title": one.title, "facets": sorted(one.facets),
                               "capabilities": sorted(one.capabilities), "facts": one.facts,
                               "declares": {key: [d.value, d.origin] for key, d in sorted(one.declares.items())}}
-                             for one in run.subjects.values()] if not run.proving else [])
+                             for one in run.subjects.values()] if not run.prover else [])
 
     def refused(self, refusal: Refusal) -> None:
         self.write("refused", exit=int(refusal.exit), message=str(refusal))
@@ -93,6 +93,10 @@ class EventsFile:
         if report.when not in ("setup", "call", "teardown"):  # pytest-xdist says so when a worker died
             self.write("lost", nodeid=plain(report.nodeid), why=str(report.longrepr).strip().splitlines()[-1])
             return
+        for key, value in report.user_properties:
+            if key == "conformance-proof":
+                self.write("proved", nodeid=plain(report.nodeid), claims=split_node_id(report.nodeid, ())[0],
+                           results=json.loads(str(value)))
         data = next((json.loads(str(value)) for key, value in report.user_properties if key == "conformance"), None)
         result = self._results.setdefault(report.nodeid, {"seconds": 0.0})
         result["seconds"] += report.duration

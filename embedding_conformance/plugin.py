@@ -99,8 +99,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     from .collection import RUN, SuiteModule, judged
 
-    if isinstance(pyfuncitem.parent, SuiteModule):
-        return (yield from judged(pyfuncitem.config.stash[RUN], pyfuncitem))
+    if isinstance(pyfuncitem.parent, SuiteModule) and not pyfuncitem.config.stash[RUN].prover:
+        return (yield from judged(pyfuncitem))
     return (yield)
 
 
@@ -112,13 +112,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if isinstance(item.parent, SuiteModule):
         describe(item.config.stash[RUN], item, call, report)
     return report
-
-
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    from .collection import RUN, release
-
-    if RUN in item.config.stash:
-        release(item.config.stash[RUN], item, nextitem)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -28,8 +28,9 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         return outcome.refused[0]
     judged = {claim_id for claims, _ in outcome.collected.values() for claim_id in claims}
     selected = judged if plan.keyword else {claim.id for claim in catalogue if not claim.proxy and claim not in left_out}
-    assessment = proof.assess(catalogue, known, outcome.results.values(), selected)
+    assessment = proof.assess(catalogue, known, outcome.proved, selected)
     problems = assessment.problems + [f"lost: {node_id}: {why}" for node_id, why in outcome.lost.items()]
+    problems += [f"{node_id}: {one['message']}" for node_id, one in outcome.results.items() if one.get("outcome") == "error"]
     if outcome.broke:
         problems.append(f"the harness broke: {outcome.broke}")
     for chapter in {claim.chapter for claim in left_out}:
@@ -48,7 +49,7 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         click.echo(f"{click.style('WRONG', 'red', bold=True)}  {problem}")
     word = "interrupted" if outcome.interrupted else "wrong" if problems else "proven"
     click.echo(f"{'' if quiet else chr(10)}verdict={word} claims={len(assessment.proven)} faults={assessment.faults} "
-               f"sound={assessment.sound} runs={len(outcome.results)} problems={len(problems)} "
+               f"sound={assessment.sound} runs={len(outcome.proved)} problems={len(problems)} "
                f"seconds={outcome.seconds:.1f}")
     if outcome.interrupted:
         return Exit.INTERRUPTED
@@ -62,8 +63,8 @@ class _Progress:
         self.live = sys.stdout.isatty() and not quiet
 
     def __call__(self, outcome: Outcome, event: dict[str, Any]) -> None:
-        if self.live and event["event"] == "result" and len(outcome.results) % 20 == 0:
-            click.echo(f"\r\x1b[K  {len(outcome.results)}/{len(outcome.collected)}  {event['subject'][:70]}", nl=False)
+        if self.live and event["event"] == "result":
+            click.echo(f"\r\x1b[K  {len(outcome.results)}/{len(outcome.collected)}  {event['nodeid'][:70]}", nl=False)
         elif self.live and event["event"] == "finished":
             click.echo("\r\x1b[K", nl=False)
 

@@ -54,8 +54,7 @@ def _handle(name: str) -> Any:
 
         handle = KINDS[name](conformance_subject)
         request.node.stash.setdefault(HANDLES, []).append(handle)
-        # A proof builds its subjects itself, and their tables are large: there it would only cost time.
-        proving = request.config.getoption("conformance_prove")
+        proving = request.config.getoption("conformance_prove")  # then the subject is put in later
         watched = handle if isinstance(handle, Layer) and conformance_subject.shared and not proving else None
         before = watched.fingerprint() if watched else None
         yield handle

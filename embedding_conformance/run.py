@@ -57,6 +57,8 @@ class Outcome:
     collected: dict[str, tuple[list[str], str]] = field(default_factory=dict)
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: in a proof: what every test made of every specimen
+    proved: list[dict[str, Any]] = field(default_factory=list)
     #: node id -> why there is no result
     lost: dict[str, str] = field(default_factory=dict)
     #: collected and left out on purpose, because the run was stopped at the first failure
@@ -200,6 +202,10 @@ class _Watch:
     def _result(self, event: dict[str, Any]) -> None:
         self.running.pop(event["nodeid"], None)
         self._outcome.results[event["nodeid"]] = {key: value for key, value in event.items() if key != "event"}
+
+    def _proved(self, event: dict[str, Any]) -> None:
+        self._outcome.proved += [{"nodeid": event["nodeid"], "claims": event["claims"], **result}
+                                 for result in event["results"]]
 
     def _lost(self, event: dict[str, Any]) -> None:
         self.running.pop(event["nodeid"], None)

@@ -16,7 +16,8 @@ from . import open_subject as open_named
 def open_subject(rest: str) -> Subject:
     """Open the specimen CHAPTER/NAME: its base subject, with the object of one facet changed when a test first calls it.
 
-    Where the base offers several facets by one object (an encoder that also embeds), the change shows in all of them.
+    It is judged by the tests of that facet. Where the base offers other facets by the same object, they are changed along,
+    so that a test of two facets sees one subject.
     """
     from ..proof import specimen
 
@@ -33,7 +34,7 @@ def open_subject(rest: str) -> Subject:
         name=f"fault:{rest}", title=f"{'sound variant' if one.sound else 'fault'} of {base.name}: {one.says}",
         capabilities=base.capabilities, makers=dict.fromkeys(facets, make) | kept,
         declares=base.declares | declared(one.declares, f"fault:{rest}"), facts=base.facts, shared=base.shared,
-        changed=frozenset(facets))
+        changed=frozenset({one.facet}))
 
 
 @cache

@@ -282,7 +282,7 @@ def with_table(encoder, rows, dtype="float32"):
     return quick(encoder, weights=lambda: weights | {"embeddings.word_embeddings.weight": table})
 
 
-@fault("encoder", ["PARAM-01", "PARAM-02", "PARAM-03", "PARAM-05"], declares=DOCUMENTS)
+@fault("encoder", ["PARAM-01", "PARAM-02", "PARAM-03"], declares=DOCUMENTS)
 def another_model(encoder):
     """Another model bears the name."""
     return quick(encoder)
@@ -306,7 +306,7 @@ def in_double_precision(encoder):
     return with_table(encoder, 250037, "float64")
 
 
-@sound("encoder", declares=DOCUMENTS, breaks=["PARAM-05"])
+@sound("encoder", declares=DOCUMENTS)
 def a_table_of_the_right_size(encoder):
     """The word table has the size of the documents' model, though the module has another."""
     return with_table(encoder, 250037)
