@@ -175,13 +175,14 @@ def prove(keyword: str, documents: Path | None, write: bool, timeout: float, wor
 def report_command(files: tuple[Path, ...], output: Path, since: Path | None) -> None:
     """Render a report again from its evidence.json, or one of several that are merged: parts of a run, or other subjects.
 
-    Evidence that contradicts itself is refused. Exits as the run did, or as the worst of several.
+    Evidence that contradicts itself is refused. A run that was killed left events.jsonl: what it finished is reported, as
+    incomplete. Exits as the run did, or as the worst of several.
     """
     from . import report
     from .report import changes, merging, store
     from .report.evidence_file import last_line
 
-    evidence = merging.merge([store.load(path) for path in files])
+    evidence = merging.merge([_recovered(path) if path.suffix == ".jsonl" else store.load(path) for path in files])
     if since is not None:
         evidence = changes.compare(evidence, store.load(since))
     try:
@@ -190,6 +191,17 @@ def report_command(files: tuple[Path, ...], output: Path, since: Path | None) ->
         raise UsageError(f"-o {output}: cannot write there: {error.strerror}") from error
     click.echo(last_line(evidence))
     sys.exit(evidence["verdict"]["exit"])
+
+
+def _recovered(path: Path) -> dict[str, Any]:
+    """Evidence from the events of a run that left none; what only its command line said is not known any more."""
+    from . import documents as passages
+    from . import proof
+    from .report.evidence_file import Context, assemble
+    from .run import replay
+
+    catalogue = load()
+    return assemble(Context(catalogue, passages.read(catalogue, None), proof.read_records(catalogue), command=[]), replay(path))
 
 
 def report_folder() -> Path:

@@ -1,7 +1,8 @@
 """The events file: one JSON line for each thing that happens in a run, written at once, so that a crash loses no result.
 
 Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``not_applicable``, ``started``, ``result``,
-``proved``, ``lost``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by itself.
+``proved``, ``lost``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by
+itself.
 """
 
 from __future__ import annotations

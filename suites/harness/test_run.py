@@ -176,6 +176,35 @@ def test_an_interrupted_run_reports_what_was_finished(command, how):
     assert "incomplete" in (events.parent / "index.html").read_text(encoding="utf-8")
 
 
+def test_what_a_killed_run_finished_can_be_reported(command):
+    command.write("mine.py", LAYER.replace("return self.w[ids]", "time.sleep(0.02)\n        return self.w[ids]"))
+    process = subprocess.Popen([sys.executable, "-m", "embedding_conformance", "check", "python:mine.py:Layer"],
+                               cwd=command.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=command.environment)
+    folder = command.folder / "embedding-conformance-report"
+    for _ in range(600):
+        if (folder / "events.jsonl").is_file() and '"result"' in (folder / "events.jsonl").read_text(encoding="utf-8"):
+            break
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    time.sleep(1)  # the child notices that nobody waits for it
+    assert not (folder / "evidence.json").exists()
+    done = command("report", "embedding-conformance-report/events.jsonl", "-o", "late")
+    assert done.returncode == 2 and done.stdout.startswith("verdict=interrupted"), done.stdout + done.stderr
+    found = store.load(command.folder / "late" / "evidence.json")
+    assert found["footer"]["complete"] is False and found["results"] and found["reconciliation"]["not_run"]
+    assert "This run is incomplete" in (command.folder / "late" / "index.html").read_text(encoding="utf-8")
+    command.write("bad.jsonl", "{}\n")
+    assert command("report", "bad.jsonl", "-o", "x.html").returncode == 4
+
+
+def test_a_full_disk_ends_a_run_with_a_message_and_not_in_green(command):
+    command.write("mine.py", LAYER)
+    done = command("check", "python:mine.py:Layer", "--report", "/dev/full")
+    assert done.returncode == 4 and "cannot write there" in done.stderr
+
+
 def test_stopping_at_the_first_failure_counts_what_was_not_run(command):
     command.write("mine.py", LAYER.replace("return self.w[ids]", "return self.w[np.asarray(ids) - 1]"))
     done = command("check", "python:mine.py:Layer", "-x")
