@@ -201,8 +201,15 @@ def test_what_a_killed_run_finished_can_be_reported(command):
 
 def test_a_full_disk_ends_a_run_with_a_message_and_not_in_green(command):
     command.write("mine.py", LAYER)
-    done = command("check", "python:mine.py:Layer", "--report", "/dev/full")
-    assert done.returncode == 4 and "cannot write there" in done.stderr
+    limit = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); " \
+            "sys.argv = ['x', 'check', 'python:mine.py:Layer']; runpy.run_module('embedding_conformance', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", limit], cwd=command.folder, env=command.environment, text=True,
+                          capture_output=True, timeout=120, check=False)
+    assert done.returncode == 3 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    assert "the report could not be written" in done.stderr
+    late = command("report", "embedding-conformance-report/events.jsonl", "-o", "late.json")
+    found = store.load(command.folder / "late.json")
+    assert late.returncode == 2 and found["results"] and not found["footer"]["complete"]
 
 
 def test_stopping_at_the_first_failure_counts_what_was_not_run(command):
