@@ -40,18 +40,18 @@ def _matrix(chapter: str, claims: list[str], faults: dict[str, dict[str, Any]]) 
                 declared += f"M{columns[claim_id]} {row}h1"
             else:
                 other += f"M{columns[claim_id]} {row}h1"
-    width, height = LEFT + len(claims) * CELL + 2, TOP + len(faults) * CELL + 2
-    grid = "".join(f"M{number(LEFT)} {number(TOP + row * CELL)}H{number(width - 2)}" for row in range(len(faults) + 1))
-    grid += "".join(f"M{number(LEFT + column * CELL)} {number(TOP)}V{number(height - 2)}" for column in range(len(claims) + 1))
+    across, down = LEFT + len(claims) * CELL + 2, TOP + len(faults) * CELL + 2
+    grid = "".join(f"M{number(LEFT)} {number(TOP + row * CELL)}H{number(across - 2)}" for row in range(len(faults) + 1))
+    grid += "".join(f"M{number(LEFT + column * CELL)} {number(TOP)}V{number(down - 2)}" for column in range(len(claims) + 1))
     place = f"translate({number(LEFT)} {number(TOP + CELL / 2)}) scale({number(CELL)})"
     parts = [tag("path", d=grid, stroke="currentColor", stroke_width="0.3", opacity="0.5", fill="none")]
-    parts += [tag("path", d=marks, stroke=colour, stroke_width="0.8", transform=place)
-              for marks, colour in ((declared, svg.GOOD), (other, svg.BLUE)) if marks]
+    parts += [tag("path", d=marks, stroke=colour, stroke_width=width, transform=place)
+              for marks, colour, width in ((declared, svg.GOOD, "0.8"), (other, svg.BLUE, "0.3")) if marks]
     names = [tag("text", name.partition("/")[2][:38], x=LEFT - 5, y=TOP + (row + 0.8) * CELL)
              for row, name in enumerate(faults)]
     ids = [tag("text", claim_id, x=4 - TOP, y=LEFT + (column + 0.8) * CELL) for column, claim_id in enumerate(claims)]
     parts += ['<g text-anchor="end">', *names, '</g><g transform="rotate(-90)">', *ids, "</g>"]
     caught = sum(bool(one["caught_by"]) for one in faults.values())
-    desc = (f"{caught} of {len(faults)} faults are caught by a claim; green is a catch that the fault declares, blue another "
-            f"one; {elsewhere} catches by claims of other chapters are not drawn. The list below has all of them.")
-    return svg.picture(f"matrix-{chapter}", width, height, parts, f"Faults (rows) and claims (columns) of {chapter}", desc)
+    desc = (f"{caught} of {len(faults)} faults are caught by a claim; a square is a catch that the fault declares, a bar "
+            f"another one; {elsewhere} catches by claims of other chapters are not drawn. The list below has all of them.")
+    return svg.picture(f"matrix-{chapter}", across, down, parts, f"Faults (rows) and claims (columns) of {chapter}", desc)
