@@ -359,7 +359,10 @@ class Embedder(Handle):
         key = (method, tuple(texts))
         if fresh or key not in self.subject.memory:
             answer = self.call(method, getattr(self.object, method), list(texts))
-            vectors = self.array(method, answer, (len(texts), None))
+            # All vectors of an embedder have one size, whatever was asked before.
+            size = self.subject.memory.get("embedding size")
+            vectors = self.array(method, answer, (len(texts), size))
+            self.subject.memory["embedding size"] = vectors.shape[1]
             if fresh:
                 return vectors
             self.subject.memory[key] = vectors

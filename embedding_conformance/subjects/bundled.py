@@ -153,6 +153,12 @@ class Bundled(BertEncoder):
                          stored=checked_weights())
 
 
+@cache
+def bundled() -> Bundled:
+    """The one model that the facets share."""
+    return Bundled()
+
+
 def read_tokenizer() -> FastTokenizer:
     """The model's tokenizer alone, without PyTorch and Transformers."""
     from tokenizers import Tokenizer
@@ -212,8 +218,9 @@ def open_subject(rest: str = "") -> Subject:
             "layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", *MODEL,
             "tokenizer.encode", "tokenizer.tokens", "tokenizer.decode", "tokenizer.offsets", "tokenizer.special_ids",
             "tokenizer.vocabulary_size"}),
-        makers={"layer": lambda: source, "tokenizer": read_tokenizer, "module": Bundled, "encoder": Bundled,
-                "embedder": Bundled},
+        # A maker for each facet, so that a fault of one facet is judged on that facet alone.
+        makers={"layer": lambda: source, "tokenizer": read_tokenizer}
+        | {facet: lambda: bundled() for facet in ("module", "encoder", "embedder")},  # noqa: PLW0108
         declares=declared({"precision": "float32", "out_of_range_below": "raise", "out_of_range_above": "raise"},
                           "torch.nn.Embedding")
         | declared({"normalized": True}, "modules.json")
