@@ -172,19 +172,23 @@ def prove(keyword: str, documents: Path | None, write: bool, timeout: float, wor
               help="What to write, by its ending: .html the page, .json the evidence, .md the summary, .xml JUnit; "
                    "a folder gets all of them.")
 @click.option("--since", type=click.Path(path_type=Path), metavar="EVIDENCE", help="Show what changed since that run.")
-def report_command(files: tuple[Path, ...], output: Path, since: Path | None) -> None:
+@click.option("--benchmarks", "timings", type=click.Path(path_type=Path), metavar="FILE",
+              help="Show the benchmarks of this file, which pytest's --benchmark-json writes.")
+def report_command(files: tuple[Path, ...], output: Path, since: Path | None, timings: Path | None) -> None:
     """Render a report again from its evidence.json, or one of several that are merged: parts of a run, or other subjects.
 
     Evidence that contradicts itself is refused. A run that was killed left events.jsonl: what it finished is reported, as
     incomplete. Exits as the run did, or as the worst of several.
     """
     from . import report
-    from .report import changes, merging, store
+    from .report import benchmarks, changes, merging, store
     from .report.evidence_file import last_line
 
     evidence = merging.merge([_recovered(path) if path.suffix == ".jsonl" else store.load(path) for path in files])
     if since is not None:
         evidence = changes.compare(evidence, store.load(since))
+    if timings is not None:
+        evidence["benchmarks"] = benchmarks.read(timings)
     try:
         report.write_as(evidence, output)
     except OSError as error:

@@ -181,6 +181,20 @@ def test_the_command_renders_and_merges(load, command):
     assert command("report", "both.json", "-o", "x.pdf").returncode == 4
 
 
+def test_benchmarks_come_from_the_file_of_pytest_benchmark(small, command):
+    command.write("evidence.json", store.dump(small))
+    stats = {"median": 0.002, "q1": 0.001, "q3": 0.0031, "rounds": 12, "iqr": 0.0021}
+    command.write("bench.json", json.dumps({"benchmarks": [
+        {"name": "test_lookup", "fullname": "b", "group": None, "stats": stats},
+        {"name": "test_topk", "fullname": "a", "group": "k", "stats": {**stats, "median": 2.0, "q3": 2.5}}]}))
+    command("report", "evidence.json", "--benchmarks", "bench.json", "-o", "r")
+    kept = store.load(command.folder / "r" / "evidence.json")["benchmarks"]
+    assert [one["name"] for one in kept] == ["test_topk", "test_lookup"]
+    page = (command.folder / "r" / "index.html").read_text(encoding="utf-8")
+    assert "<td>2 ms</td>" in page and "1 to 3.1 ms" in page
+    assert command("report", "evidence.json", "--benchmarks", "evidence.json", "-o", "x.html").returncode == 4
+
+
 def test_annotations_are_ten_at_most_and_stay_in_their_lines(load, small):
     lines = render(load)
     assert len(lines) == 10 and "and 91 more" in lines[-1]
