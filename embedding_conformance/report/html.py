@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
 import shlex
 from collections import defaultdict
 from functools import cache
@@ -20,6 +21,8 @@ from .failures import closest, failures, repeat
 from .figures import draw, of_bound, strip, used
 from .summary import headline
 
+#: marks that order text from right to left, and NUL
+UNSEEN = re.compile("[\u202a-\u202e\u2066-\u2069\0]")
 TEMPLATES = Path(__file__).parent / "templates"
 #: lines of one claim's list of checks; the evidence holds the others
 MOST_CHECKS = 60
@@ -214,9 +217,14 @@ def _scale(benchmarks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
-                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_visible)
     environment.filters["measure"] = measure
     return environment.get_template("index.html.j2")
+
+
+def _visible(value: Any) -> Any:
+    """Text without what would turn the text behind it around, or ends in a browser what stands in the file."""
+    return type(value)(UNSEEN.sub("\ufffd", value)) if isinstance(value, str) and UNSEEN.search(value) else value
 
 
 def _hash(text: str) -> str:

@@ -245,6 +245,7 @@ def test_names_cannot_become_markup(visit, write):
     page = visit(write(made, "hostile.html"), viewport={"width": 320, "height": 640})
     assert page.title() != "x" and page.locator("img").count() == 0 and page.locator("script").count() == 1
     assert "<script>document.title" in page.locator("#tested + *").inner_text()
+    assert "\u202e" not in page.content()
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
