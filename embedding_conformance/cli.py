@@ -181,14 +181,15 @@ def report_command(files: tuple[Path, ...], output: Path, since: Path | None, ti
     incomplete. Exits as the run did, or as the worst of several.
     """
     from . import report
-    from .report import benchmarks, changes, merging, store
+    from .report import changes, merging, store
+    from .report import timings as timings_of
     from .report.evidence_file import last_line
 
     evidence = merging.merge([_recovered(path) if path.suffix == ".jsonl" else store.load(path) for path in files])
     if since is not None:
         evidence = changes.compare(evidence, store.load(since))
     if timings is not None:
-        evidence["benchmarks"] = benchmarks.read(timings)
+        evidence["benchmarks"] = timings_of.read(timings)
     try:
         report.write_as(evidence, output)
     except OSError as error:
