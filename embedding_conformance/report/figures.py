@@ -10,8 +10,8 @@ from .svg import number, tag
 
 #: figures with more cells or points than this show no numbers
 LEGIBLE = 12 * 12
-#: length of a margin strip
-STRIP = 280.0
+#: length of a margin strip, and the multiples of the bound between which it tells values apart
+STRIP, NEAR, FAR = 280.0, 1e-6, 1e6
 
 
 def draw(figure: dict[str, Any], name: str) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _bars(data: dict[str, Any], name: str, title: str) -> Drawn:
 
 
 def _table(data: dict[str, Any], name: str, title: str) -> Drawn:
-    return f"{len(data['rows'])} rows", "", (data["columns"], data["rows"])
+    return "", "", (data["columns"], data["rows"])
 
 
 def _plain(value: float) -> str:
@@ -180,10 +180,10 @@ def strip(observed: dict[str, float], margin: dict[str, Any] | None) -> dict[str
     if not seen and not faults:
         return None
     shown = [*seen.values(), *(size for size, _ in faults), *([sound] if sound else []), 1.0]
-    low, high = math.floor(math.log10(max(min(shown), 1e-12)) - 0.2), math.ceil(math.log10(min(max(shown), 1e18)) + 0.2)
+    low, high = math.floor(math.log10(max(min(shown), NEAR)) - 0.2), math.ceil(math.log10(min(max(shown), FAR)) + 0.2)
 
     def at(value: float) -> float:
-        return 8 + (math.log10(min(max(value, 1e-12), 1e18)) - low) / (high - low) * (STRIP - 16)
+        return 8 + (math.log10(min(max(value, NEAR), FAR)) - low) / (high - low) * (STRIP - 16)
 
     bound = number(at(1.0))
     parts = [f'<path d="M8 14H{bound}" stroke="{svg.GOOD}" stroke-width="3"/>',
