@@ -48,9 +48,8 @@ def base_subject(name: str) -> Subject:
 
         return open_numpy()
     base = open_named(name)
-    if "encoder" in base.facets:
-        make = base.makers["encoder"]
-        base.makers = {facet: Remembering.around(make) if other is make else other for facet, other in base.makers.items()}
+    base.makers = {facet: Remembering.around(make) if facet in ("encoder", "embedder") else make
+                   for facet, make in base.makers.items()}
     return base
 
 

@@ -266,13 +266,13 @@ def zero_positions(encodings):
     return altered(encodings, positions=lambda length, width: np.zeros((length, width)))
 
 
-@fault("encoder", ["ORDER-06"])
-def bag_of_input_rows(encoder):
+@fault("embedder", ["ORDER-06"])
+def bag_of_input_rows(embedder):
     """The embedding is the mean of the looked-up rows; positions and layers are left out."""
     def embed(texts):
-        means = np.stack([rows.mean(axis=0) for rows in encoder.input_embeddings(texts)])
+        means = np.stack([rows.mean(axis=0) for rows in embedder.input_embeddings(texts)])
         return means / np.linalg.norm(means, axis=1, keepdims=True)
-    return altered(encoder, embed=embed)
+    return altered(embedder, embed=embed)
 
 
 # --- PyTorch's own interface -------------------------------------------------------------------------------------------

@@ -163,6 +163,7 @@ def test_a_word_is_embedded_as_a_text(embedder, encoder, evidence):
     """Each word's vector is nearer to the mean of its text's hidden states than to any row that its text looks up."""
     vectors = embedder.embed(texts()["words"])
     asked_of = encoder.input_embeddings(texts()["words"]), encoder.hidden_states(texts()["words"])
+    evidence.equal({rows.shape[1] for rows in asked_of[1]}, {vectors.shape[1]})
     for vector, looked_up, states in zip(vectors, *asked_of, strict=True):
         evidence.greater(cosine(vector, states.mean(axis=0)), max(cosine(vector, row) for row in looked_up), 0.2,
                          "a third of what the model was measured to have, 0.67")
