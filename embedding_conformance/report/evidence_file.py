@@ -50,10 +50,11 @@ class Context:
 
 def judge(context: Context, outcome: Outcome) -> verdict.Judgement:
     """The verdicts of everything that was reported or lost so far."""
-    lost = {node_id: (*outcome.collected.get(node_id, ([], "")), why) for node_id, why in outcome.lost.items()}
+    lost = {node_id: (*outcome.collected.get(node_id, ([], "")), why) for node_id, why in sorted(outcome.lost.items())}
     facts = verdict.Facts(not_applicable=outcome.not_applicable, lost=lost, proven=context.proven(),
                           stale_sources=frozenset(context.documents.stale()))
-    return verdict.judge(context.catalogue, outcome.results.values(), facts)
+    # By name, not as they finished: with several processes that order differs from run to run, and a reason is the first.
+    return verdict.judge(context.catalogue, [outcome.results[node_id] for node_id in sorted(outcome.results)], facts)
 
 
 def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:

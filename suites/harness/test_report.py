@@ -88,6 +88,16 @@ def test_the_same_evidence_gives_the_same_bytes(evidence):
         assert render(evidence) == render(json.loads(json.dumps(evidence)))
 
 
+def test_the_order_in_which_checks_finish_changes_nothing(context):
+    one = outcome()
+    twice = {"a" + node_id: {**result, "nodeid": "a" + node_id, "message": "another"} for node_id, result in one.results.items()}
+    results = {**one.results, **twice}
+    collected = {node_id: (result["claims"], EVIL) for node_id, result in results.items()}
+    forth = assemble(context, outcome(results=results, collected=collected, lost={}))
+    back = assemble(context, outcome(results=dict(reversed(results.items())), collected=collected, lost={}))
+    assert json.dumps(forth) == json.dumps(back)
+
+
 def test_junit_is_valid_xml_and_counts_the_same(evidence):
     root = ET.fromstring(junit.render(evidence).split("\n", 1)[1])
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("5", "2", "2")
