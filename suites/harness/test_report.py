@@ -90,7 +90,8 @@ def test_the_same_evidence_gives_the_same_bytes(evidence):
 
 def test_the_order_in_which_checks_finish_changes_nothing(context):
     one = outcome()
-    twice = {"a" + node_id: {**result, "nodeid": "a" + node_id, "message": "another"} for node_id, result in one.results.items()}
+    twice = {f"a{node_id}": {**result, "nodeid": f"a{node_id}", "message": "another"}
+             for node_id, result in one.results.items()}
     results = {**one.results, **twice}
     collected = {node_id: (result["claims"], EVIL) for node_id, result in results.items()}
     forth = assemble(context, outcome(results=results, collected=collected, lost={}))
