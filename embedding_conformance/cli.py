@@ -72,6 +72,8 @@ def cli() -> None:
                    "about them, show the passages.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="DIR",
               help="Where to write [default: reports/ in a checkout, else embedding-conformance-report/].")
+@click.option("--since", type=click.Path(path_type=Path), metavar="EVIDENCE",
+              help="The evidence.json of an earlier run: show what changed; a claim that is judged no longer is an error.")
 @click.option("--seed", default="0", metavar="N", help="Repeat the generated inputs of another run, or 'random' for new ones.")
 @click.option("--timeout", type=float, default=300.0, metavar="SECONDS",
               help="Give up on a test that does not finish in this time [default: 300].")
@@ -82,15 +84,18 @@ def cli() -> None:
 @click.option("-q", "quiet", is_flag=True, help="Only failures and the last line.")
 @click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
-          documents: Path | None, report: Path | None, seed: str, timeout: float, unverified: str | None, workers: int,
-          first_failure: bool, quiet: bool, verbose: bool) -> None:
+          documents: Path | None, report: Path | None, since: Path | None, seed: str, timeout: float, unverified: str | None,
+          workers: int, first_failure: bool, quiet: bool, verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: torch, bundled, formulas; documents where given."""
     from . import documents as passages
     from . import proof
+    from .report import changes, store
+    from .report.annotations import announce
     from .report.evidence_file import Context, assemble
     from .report.terminal import Terminal, no_verdict
     from .run import Plan, execute
 
+    earlier = store.load(since) if since else None
     folder = report or report_folder()
     catalogue = load()
     check_traced(catalogue)
@@ -105,7 +110,10 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
     _writable(folder)
     outcome = execute(plan, folder / "events.jsonl", terminal)
     evidence = assemble(context, outcome)
+    if earlier is not None:
+        evidence = changes.compare(evidence, earlier)
     _write(evidence, folder)
+    announce(evidence)
     if outcome.refused:
         no_verdict(outcome.refused[1], evidence)
     else:
@@ -156,6 +164,49 @@ def prove(keyword: str, documents: Path | None, write: bool, timeout: float, wor
         raise UsageError("--write keeps the record of a whole proof; leave out -k")
     plan = Plan(documents=documents, keyword=keyword, workers=workers, timeout=timeout, prove=True)
     sys.exit(run_proof(plan, write=write, quiet=quiet))
+
+
+@cli.command(name="report", options_metavar="[OPTIONS]", short_help="Render a report again from its evidence; merge several.")
+@click.argument("files", nargs=-1, required=True, metavar="EVIDENCE...", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="What to write, by its ending: .html the page, .json the evidence, .md the summary, .xml JUnit; "
+                   "a folder gets all of them.")
+@click.option("--since", type=click.Path(path_type=Path), metavar="EVIDENCE", help="Show what changed since that run.")
+@click.option("--benchmarks", "timings", type=click.Path(path_type=Path), metavar="FILE",
+              help="Show the benchmarks of this file, which pytest's --benchmark-json writes.")
+def report_command(files: tuple[Path, ...], output: Path, since: Path | None, timings: Path | None) -> None:
+    """Render a report again from its evidence.json, or one of several that are merged: parts of a run, or other subjects.
+
+    Evidence that contradicts itself is refused. A run that was killed left events.jsonl: what it finished is reported, as
+    incomplete. Exits as the run did, or as the worst of several.
+    """
+    from . import report
+    from .report import changes, merging, store
+    from .report import timings as timings_of
+    from .report.evidence_file import last_line
+
+    evidence = merging.merge([_recovered(path) if path.suffix == ".jsonl" else store.load(path) for path in files])
+    if since is not None:
+        evidence = changes.compare(evidence, store.load(since))
+    if timings is not None:
+        evidence["benchmarks"] = timings_of.read(timings)
+    try:
+        report.write_as(evidence, output)
+    except OSError as error:
+        raise UsageError(f"-o {output}: cannot write there: {error.strerror}") from error
+    click.echo(last_line(evidence))
+    sys.exit(evidence["verdict"]["exit"])
+
+
+def _recovered(path: Path) -> dict[str, Any]:
+    """Evidence from the events of a run that left none; what only its command line said is not known any more."""
+    from . import documents as passages
+    from . import proof
+    from .report.evidence_file import Context, assemble
+    from .run import replay
+
+    catalogue = load()
+    return assemble(Context(catalogue, passages.read(catalogue, None), proof.read_records(catalogue), command=[]), replay(path))
 
 
 def report_folder() -> Path:

@@ -248,6 +248,8 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
         report.longrepr = explain(run, data)
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+    if evidence.figures:
+        data["figures"] = evidence.figures
     report.user_properties.append((PROPERTY, json.dumps(data)))
 
 

@@ -109,6 +109,12 @@ class Documents:
                     found.append(f"{document}:{number}")
         return found
 
+    def listed(self) -> dict[str, str]:
+        """The lines as they stand now, such as "002:31", that no claim needs to cite -> why not."""
+        reasons = {place: reason for source, reason in self.uncovered.items() for place in places([source])}
+        return {f"{document}:{number}": reasons[document, was] for document, own in self._origin.items()
+                for number, (was, same) in own.items() if same and (document, was) in reasons}
+
     @cached_property
     def _origin(self) -> dict[str, dict[int, tuple[int, bool]]]:
         """document -> line number now -> the number of the known line in its place, and whether the text is the same."""

@@ -13,6 +13,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,8 +49,8 @@ class EventsFile:
 
     def opened(self, run: Run) -> None:
         self._run = run
-        self.write("opened", harness=__version__, catalogue=run.catalogue.version, seed=run.seed,
-                   environment=environment(),
+        self.write("opened", harness=__version__, started=datetime.now(UTC).isoformat(timespec="seconds"),
+                   catalogue=run.catalogue.version, seed=run.seed, environment=environment(),
                    subjects=[{"name": one.name, "title": one.title, "facets": sorted(one.facets),
                               "capabilities": sorted(one.capabilities), "facts": one.facts,
                               "declares": {key: [d.value, d.origin] for key, d in sorted(one.declares.items())}}

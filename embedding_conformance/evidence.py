@@ -16,6 +16,10 @@ import numpy as np
 
 from .bounds import Bound
 
+#: kind of figure -> what its data holds
+FIGURES = {"matrix": {"rows", "columns", "values"}, "map": {"points", "labels", "explained"}, "curve": {"x", "lines"},
+           "bars": {"labels", "values"}, "table": {"columns", "rows"}}
+
 
 @dataclass
 class Comparison:
@@ -63,6 +67,8 @@ class Evidence:
     comparisons: list[Comparison] = field(default_factory=list)
     #: makes the store of regression values when a test asks for it; set by the plugin
     store: Callable[[], Any] | None = None
+    #: numbers that the report draws
+    figures: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def compared(self) -> int:
@@ -229,6 +235,26 @@ class Evidence:
         for key, expected, bound in self.store().compare(name, arrays, oracle, rounding or {}):
             self.close(arrays[key], expected, bound)
 
+    def figure(self, kind: str, title: str, data: dict[str, Any]) -> None:
+        """Numbers of the subject that the report draws; nothing is judged by them. What `data` holds:
+
+        - matrix: `rows`, `columns` (labels) and `values` [rows, columns], such as cosines
+        - map: `points` [N, 2], `labels`, and `explained`, the share of the variance that each of the two axes has
+        - curve: `x` [N] and `lines`, name -> [N]; `x_name`; `log` for logarithmic axes
+        - bars: `labels` and `values`
+        - table: `columns` (names) and `rows` of numbers and words
+
+        Arrays are kept to six digits. Raises `HarnessFault` for another kind, for numbers that are not finite, and for more
+        than 128 x 128 cells or 1,000 points.
+        """
+        if kind not in FIGURES or data.keys() - {"x_name", "log"} != FIGURES[kind]:
+            raise HarnessFault(f"a figure of kind {kind} with {', '.join(sorted(data))}; there are {FIGURES}")
+        kept = plain(data)
+        cells = len(kept["values"]) * len(kept["columns"]) if kind == "matrix" else 0
+        if cells > 128 * 128 or len(kept.get("points", kept.get("x", ()))) > 1000:
+            raise HarnessFault(f"the figure {title} has too many numbers to be drawn")
+        self.figures.append({"kind": kind, "title": title, "data": kept})
+
     def _same(self, actual: Any, expected: Any) -> None:
         size = len(expected) if isinstance(expected, (list, tuple, dict, str)) else 1
         if not size:
@@ -283,6 +309,21 @@ class Evidence:
             "kinds": sorted({c.kind for c in self.comparisons}),
             "closest": asdict(closest) if closest else None,
         }
+
+
+def plain(value: Any) -> Any:
+    """Arrays as lists of numbers with six digits, at any depth."""
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, (float, np.floating)):
+        if not math.isfinite(value):
+            raise HarnessFault("a figure needs finite numbers")
+        return float(f"{float(value):.6g}")
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def bits(array: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ the standard library, and acts only on the suites of this package.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,11 @@ def _run(config: pytest.Config) -> Run:
     return config.stash[RUN] if RUN in config.stash else begin(config)
 
 
+def _judging() -> bool:
+    """Whether suites of this package take part; other runs are to pay neither for NumPy nor for a look at every test."""
+    return f"{__package__}.collection" in sys.modules
+
+
 def _chapter(path: Path) -> bool:
     from .claims import NOT_CHAPTERS
 
@@ -85,6 +91,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, Any, Any]:
+    if not _judging():
+        return (yield)
     from .collection import RUN, arrange, settle
 
     if RUN not in config.stash:
@@ -97,6 +105,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    if not _judging():
+        return (yield)
     from .collection import RUN, SuiteModule, judged
 
     if isinstance(pyfuncitem.parent, SuiteModule) and not pyfuncitem.config.stash[RUN].prover:
@@ -106,15 +116,19 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    report = yield
+    if not _judging():
+        return report
     from .collection import RUN, SuiteModule, describe
 
-    report = yield
     if isinstance(item.parent, SuiteModule):
         describe(item.config.stash[RUN], item, call, report)
     return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not _judging():
+        return
     from .collection import RUN
 
     # A worker of pytest-xdist tells the process that writes the events what does not apply.
@@ -123,6 +137,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if not _judging():
+        return
     from .collection import RUN, summarize
 
     if RUN in config.stash and not config.getoption("conformance_events"):

@@ -37,7 +37,7 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         del assessment.records[chapter]
     if not plan.keyword and not outcome.interrupted:
         if write and not problems:
-            _write(assessment.records)
+            _write(assessment)
         elif not write:
             problems += _compare(assessment.records)
     if not quiet:
@@ -102,8 +102,19 @@ def _compare(records: dict[str, dict[str, Any]]) -> list[str]:
     return [f"the record differs: {line}; embedding-conformance prove --write renews it" for line in found]
 
 
-def _write(records: dict[str, dict[str, Any]]) -> None:
-    for chapter, record in records.items():
+def _write(assessment: proof.Assessment) -> None:
+    for chapter, record in assessment.records.items():
         path = proof.record_path(chapter)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(proof.dump(record), encoding="utf-8")
+        measured = {claim_id: _measured(assessment.margins[claim_id]) for claim_id in record["claims"]
+                    if claim_id in assessment.margins}
+        path.write_text(proof.dump(record | {"measured": measured}), encoding="utf-8")
+
+
+def _measured(margin: proof.Margin) -> dict[str, Any]:
+    """What the report draws. It differs a little from machine to machine, so it is kept with the record and not compared."""
+    def rounded(number: float) -> float:
+        return float(f"{number:.3g}")
+
+    return {"sound": rounded(margin.sound), "limit": margin.limit,
+            "faults": {name: rounded(size) for name, size in sorted(margin.faults.items())}}

@@ -73,6 +73,22 @@ class Outcome:
         return [node_id for node_id in self.collected if node_id not in self.results and node_id not in self.lost]
 
 
+def replay(path: Path) -> Outcome:
+    """What the events file of a run says that left no evidence, because it was killed or the disk was full.
+
+    Raises `UsageError` for a file that is none.
+    """
+    outcome = Outcome()
+    try:
+        watch = _Watch(path, 0, outcome, lambda outcome, event: None)
+        watch.read()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path}: no events of a run: {error}") from error
+    outcome.interrupted = not watch.refused and (watch.finished is None or bool(outcome.missing()))
+    outcome.seconds = sum(result["seconds"] for result in outcome.results.values())
+    return outcome
+
+
 class Interrupted(Exception):
     """SIGTERM, which ends a run like Ctrl-C."""
 

@@ -6,13 +6,13 @@ it, so that they cannot contradict each other.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import html, junit, summary
+from ..errors import UsageError
+from . import html, junit, store, summary
 
 #: file name -> function from evidence to text
 FILES = {"index.html": html.render, "junit.xml": junit.render, "summary.md": summary.render}
@@ -24,12 +24,26 @@ def write(evidence: dict[str, Any], folder: Path) -> None:
     ignore = folder / ".gitignore"
     if not ignore.exists() and not (folder / "README.md").exists():
         ignore.write_text("*\n", encoding="utf-8")
-    atomically(folder / "evidence.json", json.dumps(evidence, ensure_ascii=False, indent=1) + "\n")
+    atomically(folder / "evidence.json", store.dump(evidence))
     for name, render in FILES.items():
         atomically(folder / name, render(evidence))
     if target := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(target).open("a", encoding="utf-8") as file:
             file.write(summary.render(evidence))
+
+
+def write_as(evidence: dict[str, Any], path: Path) -> None:
+    """Write the one file that the ending of `path` asks for, or all of them to a folder.
+
+    Raises `UsageError` for another ending.
+    """
+    if not path.suffix or path.is_dir():
+        write(evidence, path)
+        return
+    renders = {Path(name).suffix: render for name, render in FILES.items()} | {".json": store.dump}
+    if path.suffix not in renders:
+        raise UsageError(f"-o {path}: the ending is none of {', '.join(sorted(renders))}")
+    atomically(path, renders[path.suffix](evidence))
 
 
 def atomically(path: Path, text: str) -> None:

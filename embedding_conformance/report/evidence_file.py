@@ -1,9 +1,11 @@
-"""The content of ``evidence.json``, assembled from the outcome of a run. Schema ``evidence/1``."""
+"""The evidence, assembled from the outcome of a run. `store` writes and reads it as ``evidence.json``."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +14,8 @@ from ..claims import Catalogue, Claim, test_places
 from ..documents import Documents, fixture
 from ..errors import Exit
 from ..run import Outcome
+from .schema import SCHEMA
 
-SCHEMA = "evidence/1"
 #: lines of the documents that one message names
 MOST_LINES = 12
 
@@ -48,10 +50,11 @@ class Context:
 
 def judge(context: Context, outcome: Outcome) -> verdict.Judgement:
     """The verdicts of everything that was reported or lost so far."""
-    lost = {node_id: (*outcome.collected.get(node_id, ([], "")), why) for node_id, why in outcome.lost.items()}
+    lost = {node_id: (*outcome.collected.get(node_id, ([], "")), why) for node_id, why in sorted(outcome.lost.items())}
     facts = verdict.Facts(not_applicable=outcome.not_applicable, lost=lost, proven=context.proven(),
                           stale_sources=frozenset(context.documents.stale()))
-    return verdict.judge(context.catalogue, outcome.results.values(), facts)
+    # By name, not as they finished: with several processes that order differs from run to run, and a reason is the first.
+    return verdict.judge(context.catalogue, [outcome.results[node_id] for node_id in sorted(outcome.results)], facts)
 
 
 def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
@@ -61,29 +64,37 @@ def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
     counts = judgement.counts(selected)
     reasons = _reasons(context, outcome, judgement)
     code = _exit(context, outcome, judgement, selected, reasons)
+    environment = outcome.opened.get("environment", {})
+    rows = [_finite(outcome.results[node_id]) for node_id in sorted(outcome.results)]
     return {
         "schema": SCHEMA,
         "harness": __version__,
         "catalogue": {"version": context.catalogue.version, "claims": len(context.catalogue)},
         "command": context.command,
+        "started": outcome.opened.get("started", ""),
         "seed": outcome.opened.get("seed", 0),
         "selection": {"by": context.selection, "claims": len(selected), "of": len(context.catalogue)},
-        "environment": outcome.opened.get("environment", {}),
+        "environment": environment,
+        "fingerprint": fingerprint(environment),
         "subjects": outcome.opened.get("subjects", []),
-        "documents": {"given": context.documents.given, "folder": str(context.documents.folder or ""),
-                      "names": context.documents.names, "passages": context.documents.state,
-                      "unaccounted": context.unaccounted()},
+        "documents": _documents(context),
         "proof": {"outdated": context.outdated(),
                   "faults": sum(not one["sound"] for one in _specimens(context).values()),
                   "sound": sum(one["sound"] for one in _specimens(context).values())},
         "specimens": _specimens(context),
         "claims": [_claim(claim, context, judgement) for claim in context.catalogue if claim.id in judgement.overall],
-        "results": [_finite(outcome.results[node_id]) for node_id in sorted(outcome.results)],
+        "results": [{key: value for key, value in row.items() if key != "figures"} for row in rows],
+        "figures": [{**figure, "claims": row["claims"], "subject": row["subject"], "nodeid": row["nodeid"]}
+                    for row in rows for figure in row.get("figures", [])],
+        "benchmarks": [],
+        "merged": [],
         "reconciliation": {"collected": len(outcome.collected), "reported": len(outcome.results),
-                           "lost": [{"nodeid": node_id, "why": why} for node_id, why in sorted(outcome.lost.items())],
-                           "not_run": sorted(set(outcome.not_run))},
-        "verdict": {"word": _word(code), "exit": int(code), "counts": counts, "reasons": reasons},
-        "footer": {"complete": not (outcome.interrupted or outcome.broke or outcome.refused or outcome.not_run),
+                           "lost": [{"nodeid": node_id, "claims": outcome.collected.get(node_id, ([], ""))[0],
+                                     "subject": outcome.collected.get(node_id, ([], ""))[1], "why": why}
+                                    for node_id, why in sorted(outcome.lost.items())],
+                           "not_run": sorted(outcome.missing())},
+        "verdict": {"word": word_of(code), "exit": int(code), "counts": counts, "reasons": reasons},
+        "footer": {"complete": not (outcome.interrupted or outcome.broke or outcome.refused or outcome.missing()),
                    "seconds": round(outcome.seconds, 2)},
     }
 
@@ -143,7 +154,23 @@ def _exit(context: Context, outcome: Outcome, judgement: verdict.Judgement, sele
     return Exit.worst(codes)
 
 
-def _word(code: Exit) -> str:
+def _documents(context: Context) -> dict[str, Any]:
+    """What is known of the documents; their text and hashes only where they were given."""
+    documents = context.documents
+    hashes = {key: hashlib.sha256((documents.folder / name).read_bytes()).hexdigest()
+              for key, name in documents.names.items()} if documents.folder else {}
+    return {"given": documents.given, "folder": str(documents.folder or ""), "names": documents.names, "sha256": hashes,
+            "passages": documents.state, "unaccounted": context.unaccounted(), "listed": documents.listed(),
+            "lines": documents.lines}
+
+
+def fingerprint(environment: dict[str, Any]) -> str:
+    """Twelve digits that are the same for runs on equal versions, processors and threads."""
+    text = json.dumps(environment, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12] if environment else ""
+
+
+def word_of(code: Exit) -> str:
     return {Exit.VERIFIED: "verified", Exit.REFUTED: "refuted", Exit.INTERRUPTED: "interrupted", Exit.INTERNAL: "broken",
             Exit.USAGE: "unusable", Exit.NOTHING_CHECKED: "nothing-checked", Exit.NO_VERDICT: "inconclusive"}[code]
 
@@ -153,21 +180,33 @@ def _specimens(context: Context) -> dict[str, Any]:
 
 
 def _claim(claim: Claim, context: Context, judgement: verdict.Judgement) -> dict[str, Any]:
-    record = context.records.get(claim.chapter, {}).get("claims", {}).get(claim.id, {})
+    proof_record = context.records.get(claim.chapter, {})
+    record = proof_record.get("claims", {}).get(claim.id, {})
     overall = judgement.overall[claim.id]
     return {
         "id": claim.id, "chapter": claim.chapter, "says": claim.says.model_dump(), "level": claim.level, "why": claim.why,
         "kind": claim.kind, "bound": claim.bound, "domain": claim.domain, "note": claim.note, "needs": claim.needs,
-        "requires": claim.requires, "after": claim.after, "proxy": claim.proxy,
+        "requires": claim.requires, "proxy": claim.proxy,
+        "after": list(dict.fromkeys(_rests_on(claim.after, context.catalogue, judgement))),
         "source": [{"cite": source, "state": context.documents.state.get(source, "not checked"),
                     "quote": context.documents.quote(source)} for source in claim.source],
         "tests": [{"place": f"suites/{place.path.parent.name}/{place.path.name}:{place.line}", "name": place.name,
                    "says": place.says} for place in test_places() if claim.id in place.claims],
-        "caught": record.get("caught", []), "passed_by": record.get("passed_by", []),
+        "proven": record.get("proven", False), "caught": record.get("caught", []),
+        "passed_by": record.get("passed_by", []), "margin": proof_record.get("measured", {}).get(claim.id),
         "verdict": overall.word, "reason": overall.reason,
         "subjects": {subject: {"verdict": one.word, "reason": one.reason}
                      for subject, one in judgement.by_subject[claim.id].items()},
     }
+
+
+def _rests_on(claim_ids: Iterable[str], catalogue: Catalogue, judgement: verdict.Judgement) -> Iterable[str]:
+    """The claims of this run that a claim rests on; one that was not judged stands for those that it rests on itself."""
+    for claim_id in claim_ids:
+        if claim_id in judgement.overall:
+            yield claim_id
+        else:
+            yield from _rests_on(catalogue[claim_id].after, catalogue, judgement)
 
 
 def _finite(value: Any) -> Any:

@@ -4,47 +4,233 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
+import re
+import shlex
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
+from . import changes, faults, reading
 from .evidence_file import last_line
 from .failures import closest, failures, repeat
+from .figures import draw, of_bound, strip, used
 from .summary import headline
 
+#: marks that order text from right to left, and NUL
+UNSEEN = re.compile("[\u202a-\u202e\u2066-\u2069\0]")
 TEMPLATES = Path(__file__).parent / "templates"
+#: lines of one claim's list of checks; the evidence holds the others
+MOST_CHECKS = 60
 
 
 def render(evidence: dict[str, Any]) -> str:
     """The same evidence gives the same bytes."""
-    style = (TEMPLATES / "style.css").read_text(encoding="utf-8")
-    chapters: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for claim in evidence["claims"]:
-        chapters[claim["chapter"]].append(claim)
-    checks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
+    checks: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for result in evidence["results"]:
         for claim_id in result["claims"]:
-            checks[claim_id].append(result)
+            checks[claim_id, result["subject"]].append(result)
+    chapters: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for claim in evidence["claims"]:
+        chapters[claim["chapter"]].append(_card(evidence, claim, checks))
+    known = {claim["id"] for claim in evidence["claims"]}
     return _template().render(
-        evidence=evidence, headline=headline(evidence), chapters=chapters, checks=checks, style=style,
-        style_hash=_hash(style), failures=failures(evidence), closest=closest(evidence), last_line=last_line(evidence),
-        repeat=lambda claim, subject: repeat(evidence, claim, subject))
+        evidence=evidence, headline=headline(evidence), chapters=chapters, known=known, style=style, script=script,
+        style_hash=_hash(style), script_hash=_hash(script), failures=failures(evidence), closest=closest(evidence),
+        last_line=last_line(evidence), figures=[draw(one, f"figure-{number}") for number, one in
+                                                enumerate(evidence["figures"], 1)],
+        reading=reading.view(evidence), faults=faults.view(evidence), comparison=_comparison(evidence, checks),
+        changes=_changes(evidence), scale=_scale(evidence["benchmarks"]))
+
+
+def _card(evidence: dict[str, Any], claim: dict[str, Any],
+          checks: dict[tuple[str, str], list[dict[str, Any]]]) -> dict[str, Any]:
+    """What the card of a claim shows besides the claim itself."""
+    found = {name: checks.get((claim["id"], name), []) for name in claim["subjects"]}
+    nearest = {name: _nearest(results) for name, results in found.items()}
+    observed = {name: share for name, one in nearest.items() if (share := used(one)) is not None}
+    bounds = list(dict.fromkeys(_bound(one) for one in nearest.values() if one))
+    return {
+        **claim, "bounds": bounds,
+        "strip": _marked(strip(observed, claim["margin"])) if claim["bound"] != "exact" else None,
+        "on": [{"name": name, **own, "lines": _own_lines(found[name], nearest[name])}
+               for name, own in claim["subjects"].items()],
+        "repeat": _commands(evidence, claim, [name for name, results in found.items() if results]),
+        "checks": _checks(found, bounds),
+        "faults": _faults(evidence, claim)}
+
+
+def _faults(evidence: dict[str, Any], claim: dict[str, Any]) -> list[str]:
+    """The faults that are there for this claim, with what they do; then the names of others that it catches as well."""
+    own, others = [], []
+    for name in claim["caught"]:
+        one = evidence["specimens"].get(name)
+        if one and claim["id"] in one["breaks"]:
+            own.append(f"{name}: {one['says']}")
+        else:
+            others.append(name)
+    return [*own, *([f"{'Also ' if own else ''}{', '.join(others)}"] if others else []),
+            *([f"Passes, as it must: {', '.join(claim['passed_by'])}"] if claim["passed_by"] else [])]
+
+
+def _marked(drawn: dict[str, str] | None) -> dict[str, str] | None:
+    return {**drawn, "svg": Markup(drawn["svg"])} if drawn else None
+
+
+def _nearest(results: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The comparison that used most of its bound."""
+    one = max((result["closest"] for result in results if result["closest"]), key=_use, default=None)
+    return one if one and _use(one) >= 0 else None
+
+
+def _use(closest: dict[str, Any]) -> float:
+    share = used(closest)
+    return -1.0 if share is None else share
+
+
+def _bound(closest: dict[str, Any]) -> str:
+    word = "at least" if closest["kind"] in ("greater", "differs") else "at most"
+    return f"{word} {measure(closest['bound'])}: {closest['why']}"
+
+
+def _own_lines(results: list[dict[str, Any]], nearest: dict[str, Any] | None) -> list[str]:
+    """What was measured on one subject."""
+    if not results:
+        return []
+    compared = sum(result["compared"] for result in results)
+    if failed := [result for result in results if result["outcome"] != "passed"]:
+        first = failed[0]
+        bound = f"; bound: {first['bound']}" if first.get("bound") else ""
+        return [f"{len(failed)} of {_plural(len(results), 'check')} failed: {first['message']}{bound}",
+                *(first.get("worst") or first.get("detail") or [])[:4]]
+    line = f"{_plural(len(results), 'check')}, {_plural(compared, 'value')}"
+    if not nearest:
+        return [f"{line}: {_kinds(results)}"]
+    place = f" {nearest['where']}" if nearest["where"] else ""
+    shown = f", expected {nearest['expected']}, found {nearest['actual']}" if nearest["expected"] or nearest["actual"] else ""
+    return [f"{line}; nearest to the bound: {measure(nearest['measured'])}{place}{shown}"]
+
+
+def _commands(evidence: dict[str, Any], claim: dict[str, Any], subjects: list[str]) -> list[str]:
+    """One command for all subjects where their options are the same, else one each."""
+    commands = {name: repeat(evidence, claim["id"], name) for name in subjects}
+    quoted = {name: shlex.quote(name) for name in subjects}
+    options = {command.replace(f" check {quoted[name]}", " check", 1) for name, command in commands.items()}
+    if len(options) == 1:
+        return [options.pop().replace(" check", f" check {' '.join(quoted.values())}", 1)]
+    return list(commands.values())
+
+
+def _checks(found: dict[str, list[dict[str, Any]]], bounds: list[str]) -> list[str]:
+    """Every check, failures first: a line for each test and subject, with the parameters and what was measured."""
+    lines = []
+    for name, results in found.items():
+        groups: dict[str, list[str]] = defaultdict(list)
+        for result in sorted(results, key=lambda one: one["outcome"] == "passed")[:MOST_CHECKS]:
+            test, _, case = result["nodeid"].partition("::")[2].partition("[")
+            usual = f"{'+'.join(result['claims'])}-{name}"
+            case = case.removeprefix(usual).removeprefix("-").removesuffix("]")
+            measured = _measured(result["closest"], bounds)
+            groups[test].append(FAILED[result["outcome"]] + ": ".join(filter(None, (case, measured))))
+        on = f" on {name}" if len(found) > 1 else ""
+        lines += [f"{test}{on}: {'; '.join(cases)}" if any(cases) else f"{test}{on}" for test, cases in groups.items()]
+        if len(results) > MOST_CHECKS:
+            lines.append(f"and {len(results) - MOST_CHECKS} more{on}, in evidence.json")
+    return lines
+
+
+FAILED = {"passed": "", "violated": "FAILED ", "error": "ERROR "}
+
+
+def _measured(closest: dict[str, Any] | None, bounds: list[str]) -> str:
+    if not closest:
+        return ""
+    other = "" if [_bound(closest)] == bounds else f" of {measure(closest['bound'])}"
+    return f"{measure(closest['measured'])}{other}"
+
+
+WORDS = {"equal": "equal bit for bit", "close": "no difference", "at most": "nothing over", "refuses": "refused as it must be",
+         "greater": "greater", "differs": "different"}
+
+
+def _kinds(results: list[dict[str, Any]]) -> str:
+    return ", ".join(WORDS.get(kind, kind) for kind in sorted({kind for result in results for kind in result["kinds"]}))
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def _comparison(evidence: dict[str, Any], checks: dict[tuple[str, str], list[dict[str, Any]]]) -> dict[str, Any] | None:
+    """Where several subjects were judged: verdicts by chapter, and the claims on which they differ."""
+    names = [one["name"] for one in evidence["subjects"]]
+    if len(names) < 2:
+        return None
+    table: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {name: defaultdict(int) for name in names})
+    differing, shared = [], 0
+    for claim in evidence["claims"]:
+        words = {name: claim["subjects"][name]["verdict"] for name in names if name in claim["subjects"]}
+        for name, word in words.items():
+            table[claim["chapter"]][name][word] += 1
+        shared += len(words) > 1
+        if len(set(words.values())) > 1:
+            differing.append({"id": claim["id"], "says": claim["says"], "words": [words.get(name, "") for name in names],
+                              "use": [_use_text(checks.get((claim["id"], name), [])) for name in names]})
+    rows = {chapter: [", ".join(f"{count} {word}" for word, count in sorted(own[name].items())) for name in names]
+            for chapter, own in table.items() if any(own.values())}
+    return {"names": names, "rows": rows, "differing": differing, "shared": shared}
+
+
+def _use_text(results: list[dict[str, Any]]) -> str:
+    nearest = _nearest(results)
+    share = used(nearest) if nearest else None
+    return f", {of_bound(share)}" if share else ""
+
+
+def _changes(evidence: dict[str, Any]) -> list[dict[str, str]] | None:
+    if "since" not in evidence:
+        return None
+    order = ["worse", "gone", "other", "new", "better"]
+    return sorted(({**one, "kind": changes.kind(one)} for one in evidence["since"]["changes"]),
+                  key=lambda one: (order.index(one["kind"]), one["claim"], one["subject"]))
+
+
+def _scale(benchmarks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Benchmarks with their place on a common logarithmic axis, in tenths of a percent."""
+    times = [one[key] for one in benchmarks for key in ("low", "high") if one[key] > 0]
+    if not times:
+        return []
+    low, high = math.log10(min(times)), math.log10(max(times))
+
+    def at(value: float) -> float:
+        return 4 + 292 * (math.log10(max(value, min(times))) - low) / ((high - low) or 1)
+
+    return [{**one, "x": at(one["low"]), "width": max(at(one["high"]) - at(one["low"]), 1.0), "middle": at(one["median"])}
+            for one in benchmarks]
 
 
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
-                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["measure"] = _measure
+                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_visible)
+    environment.filters["measure"] = measure
     return environment.get_template("index.html.j2")
+
+
+def _visible(value: Any) -> Any:
+    """Text without what would turn the text behind it around, or ends in a browser what stands in the file."""
+    return type(value)(UNSEEN.sub("\ufffd", value)) if isinstance(value, str) and UNSEEN.search(value) else value
 
 
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _measure(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def measure(value: Any) -> str:
+    """A number in three digits; other values as they are."""
+    return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)

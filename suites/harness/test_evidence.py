@@ -164,3 +164,22 @@ def test_bfloat16_is_compared_by_its_bits(evidence):
     evidence.equal(values.copy(), values)
     with pytest.raises(ClaimViolation):
         evidence.equal(values, np.array([1.0, 0.0, 3.5], dtype=ml_dtypes.bfloat16))
+
+
+def test_a_figure_keeps_plain_numbers_and_judges_nothing(evidence):
+    evidence.figure("matrix", "Cosines", {"rows": ["a"], "columns": ["b"], "values": np.array([[1 / 3]], np.float32)})
+    assert evidence.figures == [{"kind": "matrix", "title": "Cosines",
+                                 "data": {"rows": ["a"], "columns": ["b"], "values": [[0.333333]]}}]
+    assert not evidence.compared
+
+
+@pytest.mark.parametrize(("kind", "data"), [
+    ("pie", {"labels": ["a"], "values": [1.0]}),
+    ("bars", {"labels": ["a"]}),
+    ("bars", {"labels": ["a"], "values": [1.0], "more": 1}),
+    ("bars", {"labels": ["a"], "values": np.array([np.nan])}),
+    ("matrix", {"rows": ["a"] * 129, "columns": ["b"] * 129, "values": np.zeros((129, 129))}),
+])
+def test_a_figure_that_cannot_be_drawn_is_a_fault_of_the_harness(evidence, kind, data):
+    with pytest.raises(HarnessFault):
+        evidence.figure(kind, "no", data)

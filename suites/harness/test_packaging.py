@@ -25,7 +25,8 @@ def unpacked(tmp_path_factory):
 def test_it_carries_the_specification_and_not_the_harness_s_own_tests(unpacked):
     names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*")}
     for expected in ("suites/lookup/claims.yaml", "suites/lookup/test_row.py", "fixtures/documents.yaml",
-                     "fixtures/proof/lookup.json", "pytest.ini", "report/templates/index.html.j2"):
+                     "fixtures/proof/lookup.json", "pytest.ini", "report/templates/index.html.j2",
+                     "report/templates/script.js", "report/evidence.schema.json"):
         assert f"embedding_conformance/{expected}" in names
     assert not [name for name in names if "harness" in name or "benchmarks" in name or "__pycache__" in name]
     assert {name.partition("/")[0] for name in names} <= {"embedding_conformance", next(

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from embedding_conformance import proof
+from embedding_conformance import proof, proving
 from embedding_conformance.claims import Catalogue, Claim
 from embedding_conformance.errors import UsageError
 
@@ -194,3 +194,10 @@ def test_the_proof_ignores_what_a_claim_rests_on_and_agrees_in_two_processes(che
     without_time = [re.sub(r" seconds=.*", "", done.stdout) for done in (alone, pair)]
     assert without_time[0] == without_time[1]
     assert "claims=1" in without_time[0]
+
+
+def test_what_a_proof_measured_is_kept_and_not_compared():
+    margin = proof.Margin(sound=0.12345, faults={"b/two": 1234.56, "a/one": 4.5}, limit=1e-6)
+    assert proving._measured(margin) == {"sound": 0.123, "limit": 1e-6, "faults": {"a/one": 4.5, "b/two": 1230.0}}
+    new = {"digest": "d", "claims": {}, "specimens": {}}
+    assert proof.differences({**new, "measured": {"LOOKUP-01": {}}}, new, "lookup") == []

@@ -1,12 +1,13 @@
 """Runs from outside: verdicts on a user's own code, subjects that misbehave, and a hostile surrounding."""
 
-import json
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+
+from embedding_conformance.report import store
 
 LAYER = """
 import ctypes, os, sys, time
@@ -29,7 +30,7 @@ TWO_DIMENSIONS = """
 
 
 def evidence_of(command):
-    return json.loads((command.folder / "embedding-conformance-report" / "evidence.json").read_text(encoding="utf-8"))
+    return store.load(command.folder / "embedding-conformance-report" / "evidence.json")
 
 
 def last_line(done):
@@ -175,6 +176,42 @@ def test_an_interrupted_run_reports_what_was_finished(command, how):
     assert "incomplete" in (events.parent / "index.html").read_text(encoding="utf-8")
 
 
+def test_what_a_killed_run_finished_can_be_reported(command):
+    command.write("mine.py", LAYER.replace("return self.w[ids]", "time.sleep(0.02)\n        return self.w[ids]"))
+    process = subprocess.Popen([sys.executable, "-m", "embedding_conformance", "check", "python:mine.py:Layer"],
+                               cwd=command.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=command.environment)
+    folder = command.folder / "embedding-conformance-report"
+    for _ in range(600):
+        if (folder / "events.jsonl").is_file() and '"result"' in (folder / "events.jsonl").read_text(encoding="utf-8"):
+            break
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    time.sleep(1)  # the child notices that nobody waits for it
+    assert not (folder / "evidence.json").exists()
+    done = command("report", "embedding-conformance-report/events.jsonl", "-o", "late")
+    assert done.returncode == 2 and done.stdout.startswith("verdict=interrupted"), done.stdout + done.stderr
+    found = store.load(command.folder / "late" / "evidence.json")
+    assert found["footer"]["complete"] is False and found["results"] and found["reconciliation"]["not_run"]
+    assert "This run is incomplete" in (command.folder / "late" / "index.html").read_text(encoding="utf-8")
+    command.write("bad.jsonl", "{}\n")
+    assert command("report", "bad.jsonl", "-o", "x.html").returncode == 4
+
+
+def test_a_full_disk_ends_a_run_with_a_message_and_not_in_green(command):
+    command.write("mine.py", LAYER)
+    limit = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); " \
+            "sys.argv = ['x', 'check', 'python:mine.py:Layer']; runpy.run_module('embedding_conformance', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", limit], cwd=command.folder, env=command.environment, text=True,
+                          capture_output=True, timeout=120, check=False)
+    assert done.returncode == 3 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    assert "the report could not be written" in done.stderr
+    late = command("report", "embedding-conformance-report/events.jsonl", "-o", "late.json")
+    found = store.load(command.folder / "late.json")
+    assert late.returncode == 2 and found["results"] and not found["footer"]["complete"]
+
+
 def test_stopping_at_the_first_failure_counts_what_was_not_run(command):
     command.write("mine.py", LAYER.replace("return self.w[ids]", "return self.w[np.asarray(ids) - 1]"))
     done = command("check", "python:mine.py:Layer", "-x")
@@ -192,7 +229,7 @@ def test_two_processes_give_the_same_evidence(command):
     two = evidence_of(command)
     assert alone.returncode == pair.returncode == 0, pair.stdout + pair.stderr
     for found in (one, two):
-        del found["footer"], found["command"]
+        del found["footer"], found["command"], found["started"]
         for result in found["results"]:
             del result["seconds"]
     assert one == two
@@ -218,7 +255,7 @@ def test_a_vacuous_test_and_one_without_its_subject_are_errors(checkout):
     checkout.write("mine.py", LAYER)
     done = checkout("check", "python:mine.py:Layer", "--report", "r", "-k", "LOOKUP-01 or LOOKUP-02 or LOOKUP-03")
     assert done.returncode == 1
-    found = json.loads((checkout.folder / "r" / "evidence.json").read_text(encoding="utf-8"))
+    found = store.load(checkout.folder / "r" / "evidence.json")
     reasons = {claim["id"]: (claim["verdict"], claim["reason"]) for claim in found["claims"]}
     assert reasons["LOOKUP-01"] == ("error", "the test passed without a comparison, so it shows nothing")
     assert reasons["LOOKUP-02"] == ("error", "the test never called its subject, so it shows nothing about it")

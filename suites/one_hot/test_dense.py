@@ -50,8 +50,14 @@ def test_dense_vectors_are_far_shorter_than_codes(encodings, evidence, width, ti
 def test_a_dense_vector_does_not_grow_with_the_vocabulary(layer, evidence):
     """Bytes of one looked-up row in tables of 30, 3,000 and 30,000 rows: as many as its numbers need."""
     size = layer.table().itemsize
+    found = {}
     for made in layer.over(((30, 8), (3_000, 8), (30_000, 8))):
-        evidence.equal(made.lookup(np.array(1)).nbytes, made.shape[1] * size)
+        found[made.shape[0]] = made.lookup(np.array(1)).nbytes
+        evidence.equal(found[made.shape[0]], made.shape[1] * size)
+    if len(found) > 1:
+        evidence.figure("curve", "Bytes of one word's vector, as the vocabulary grows", {
+            "x": list(found), "x_name": "words in the vocabulary", "log": True,
+            "lines": {"one-hot code": [rows * size for rows in found], "row that is looked up": list(found.values())}})
 
 
 @pytest.mark.claim("DENSE-03")

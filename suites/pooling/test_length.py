@@ -81,6 +81,10 @@ def test_the_six_lengths_are_one(pooler, evidence):
     found = pooler.normalize(pooled("retrieval")[1:])
     lengths = np.linalg.norm(found, axis=1)
     evidence.close(lengths, np.ones(6), one(found).scaled(2, "twice, the lengths are rounded again"))
+    before = np.linalg.norm(pooled("retrieval")[1:], axis=1)
+    evidence.figure("table", "Lengths of the six documents' vectors", {
+        "columns": ["document", "pooled", "normalised"],
+        "rows": [[f"D{row + 1}", before[row], lengths[row]] for row in range(6)]})
 
 
 @pytest.mark.claim("NORM-06")

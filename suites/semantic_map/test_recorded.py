@@ -55,6 +55,9 @@ def test_recorded_map(projector, evidence):
     evidence.baseline("formulas_map", {"points": upright(points).astype(np.float64)},
                       lambda: {"points": map_of(vectors)["points"]},
                       {"points": bounds.Bound(lengths * angles + coordinate.value, f"{coordinate.why}; and of the axes")})
+    shares = (points[:, :2].astype(np.float64) ** 2).sum(axis=0) / (lengths**2).sum()
+    evidence.figure("map", "Map of the eight sentences",
+                    {"points": points[:, :2], "labels": texts()["map"], "explained": shares})
 
 
 @pytest.mark.claim("BASE-04")
@@ -66,6 +69,11 @@ def test_recorded_way(projector, evidence):
     one = projector.interpolate(vectors[0], vectors[1], 0.5)
     evidence.baseline("formulas_way", arrays, lambda: {key: map_of(vectors)[key] for key in arrays},
                       {"scores": bounds.cosine(384, vectors, one).scaled(2, "twice, the moving point rounds too")})
+    way = np.linspace(0, 1, 21)
+    moving = np.stack([projector.interpolate(vectors[0], vectors[1], t) for t in way])
+    evidence.figure("curve", "From the first sentence to the second: cosines with four sentences", {
+        "x": way, "x_name": "share of the way",
+        "lines": {texts()["map"][row]: moving @ vectors[row] for row in range(4)}})
 
 
 @pytest.mark.claim("BASE-05")
@@ -78,6 +86,8 @@ def test_recorded_analogy(projector, evidence):
     arrays = {"scores": scores[np.argsort(indices)].astype(np.float64), "best": best.astype(np.int64)}
     evidence.baseline("formulas_analogy", arrays, lambda: analogy_of(vectors),
                       {"scores": oracle.analogy_bound(positive, negative, vectors, scores)})
+    evidence.figure("bars", "king - man + woman: cosines of all words, inputs included",
+                    {"labels": [texts()["words"][row] for row in indices], "values": scores})
 
 
 def recorded(evidence, name, numbers, vectors, sentences):

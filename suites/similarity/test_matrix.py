@@ -131,3 +131,5 @@ def test_recorded_matrix(embedder, evidence):
 
     matrix = oracle.cosine_matrix(embedder.embed(sentences)).astype(np.float32)
     evidence.baseline("bundled_matrix", {"matrix": matrix}, exact)
+    names = [f"D{number}" for number in range(1, 7)]
+    evidence.figure("matrix", "Cosines of the six documents", {"rows": names, "columns": names, "values": matrix})

@@ -146,6 +146,11 @@ def test_two_steps_are_two_exact_steps(training_step, evidence, seed):
 def test_the_recorded_table_after(training_step, evidence):
     """All 18 numbers of the audit; a shorter or a second step gives others."""
     against_record(training_step, evidence, "table_after")
+    parts = audit_step(training_step)
+    columns = {"before": parts["table_before"], "gradient": parts["table_gradient"], "after": parts["table_after"]}
+    evidence.figure("table", "The step of seed 17: the table before, its gradient, the table after", {
+        "columns": ["row", *(f"{name} {column + 1}" for name in columns for column in range(3))],
+        "rows": [[row, *np.concatenate([array[row] for array in columns.values()])] for row in range(6)]})
 
 
 @pytest.mark.claim("SGD-02")
