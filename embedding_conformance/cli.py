@@ -28,7 +28,8 @@ Exit: 0 verified, 1 refuted, 2 interrupted, 3 internal, 4 usage, 5 nothing check
 SUBJECTS = """\b
 Subjects:
   python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
-  torch  bundled  formulas                   the reference stack
+  torch  bundled  formulas  tokenizers       the reference stack
+  hf:DIR  hf:documents                       a BERT directory of Transformers, the documents' own model
   documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 
@@ -86,7 +87,7 @@ def cli() -> None:
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
           documents: Path | None, report: Path | None, since: Path | None, seed: str, timeout: float, unverified: str | None,
           workers: int, first_failure: bool, quiet: bool, verbose: bool) -> None:
-    """Judge each SUBJECT on all claims that apply to it. Without one: torch, bundled, formulas; documents where given."""
+    """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
     from . import documents as passages
     from . import proof
     from .report import changes, store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,9 @@ def failures(evidence: dict[str, Any]) -> list[Failure]:
                 lines = _lines(evidence, claim, subject, own, results.get((claim["id"], subject), []))
                 found.append(Failure(claim["id"], claim["says"]["en"], subject, own["verdict"], lines))
     order = ["refuted", "error", "stale", "unproven", "blocked"]
-    return sorted(found, key=lambda failure: order.index(failure.verdict))
+    # The one that most others rest on is the one to mend first.
+    rests = Counter(other for claim in evidence["claims"] for other in claim["after"])
+    return sorted(found, key=lambda failure: (order.index(failure.verdict), -rests[failure.claim]))
 
 
 def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: dict[str, str],

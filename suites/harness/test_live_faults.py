@@ -84,3 +84,12 @@ def test_their_lookups_are_sound(command):
     done = command("check", *map(name_of, places), "-k", "LOOKUP-01 or LOOKUP-02 or LOOKUP-04")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "claims=3 verified=3" in done.stdout
+
+
+@pytest.mark.parametrize(("place", "claim"), [
+    ("embedding_bag_scale.py:Layer", "GRAD-02"), ("half_repeats.py:BFloat16", "GRAD-02"),
+    ("half_repeats.py:Float16", "GRAD-02"), ("negative_padding.py:Layer", "GRAD-05")])
+def test_the_suites_refute_them(command, place, claim):
+    done = command("check", name_of(place), "-k", claim)
+    assert done.returncode == 1
+    assert any(line.startswith("REFUTED") and claim in line for line in done.stdout.splitlines())
