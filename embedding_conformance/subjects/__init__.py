@@ -121,11 +121,6 @@ class Subject:
         """The object that offers a facet, made anew where tests do not share one, so that it may be changed."""
         return self.facet(name) if self.shared else self.makers[name]()
 
-    def release(self) -> None:
-        """Forget the objects that were made and what is remembered of them."""
-        self._made.clear()
-        self.memory.clear()
-
     def lacks(self, needs: list[str]) -> str:
         """The first capability that is needed and not offered, or an empty string."""
         return next((need for need in needs if need not in self.capabilities), "")
