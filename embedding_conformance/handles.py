@@ -48,10 +48,6 @@ class Handle:
         declaration = self.subject.declares.get("precision")
         return str(answer.dtype) if declaration is None else str(declaration.value)
 
-    def renew(self) -> None:
-        """Forget what the test did, so that it can run once more."""
-        self.calls = 0
-
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
@@ -388,11 +384,6 @@ class TiedModel(Handle):
         if self._made is None:
             self._made = copy.deepcopy(super().object) if self.subject.shared else self.subject.new(self.facet)
         return self._made
-
-    def renew(self) -> None:
-        super().renew()
-        self._made = None
-        self._relatives.clear()
 
     @property
     def padding_id(self) -> int | None:
