@@ -7,6 +7,7 @@ naming a model costs nothing until a test calls it.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,13 +30,19 @@ ADAPTERS = {
     "fault": ("faulty", "CHAPTER/NAME"),
 }
 #: the declarations that a subject or `--declare` may make
-DECLARATIONS = {
-    "normalized": bool, "pooling": str, "max_seq_length": int, "precision": str, "deterministic": bool,
+DECLARATIONS: dict[str, type[Any]] = {
+    "normalized": bool, "pooling": str, "max_seq_length": int, "too_long": str, "precision": str, "deterministic": bool,
     "out_of_range_below": str, "out_of_range_above": str, "trained": str, "weights": str, "contextual": bool,
-    "exact": bool, "architecture": str, "model": str,
+    "lowercase": bool, "strip_accents": bool, "prompts": dict, "exact": bool, "recall": float, "metric": str,
+    "drift": float, "tokenizer": str, "architecture": str, "model": str,
 }
-PRECISIONS = ("float64", "float32", "float16", "bfloat16", "int8", "int4")
 OUT_OF_RANGE = ("raise", "zero", "nan", "clamp", "wrap", "undefined")
+#: declarations that are one of a few words
+CHOICES = {
+    "precision": ("float64", "float32", "float16", "bfloat16", "int8", "int4"),
+    "out_of_range_below": OUT_OF_RANGE, "out_of_range_above": OUT_OF_RANGE,
+    "too_long": ("cut", "error"), "metric": ("cosine", "dot", "euclidean"),
+}
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,8 @@ class Subject:
 
 def show(value: Any) -> str:
     """A declared value as it is written on the command line."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -149,11 +158,13 @@ def declared(values: Mapping[str, Any], origin: str) -> dict[str, Declaration]:
         if key not in DECLARATIONS:
             raise UsageError(f'{origin}: unknown declaration "{key}"{nearest(key, DECLARATIONS)}')
         wanted = DECLARATIONS[key]
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        accepted = (int, float) if wanted is float else (wanted,)
+        if not isinstance(value, accepted) or (wanted is not bool and isinstance(value, bool)):
             raise UsageError(f"{origin}: {key} is {value!r}, and must be {wanted.__name__}")
-        allowed = {"precision": PRECISIONS, "out_of_range_below": OUT_OF_RANGE, "out_of_range_above": OUT_OF_RANGE}.get(key)
-        if allowed and value not in allowed:
-            raise UsageError(f'{origin}: {key} is "{value}", and must be one of {", ".join(allowed)}')
+        if key in CHOICES and value not in CHOICES[key]:
+            raise UsageError(f'{origin}: {key} is "{value}", and must be one of {", ".join(CHOICES[key])}')
+        if wanted is dict and not all(isinstance(one, str) for pair in value.items() for one in pair):
+            raise UsageError(f"{origin}: {key} maps words to texts, and is {value!r}")
         checked[key] = Declaration(value, origin)
     return checked
 
@@ -174,6 +185,16 @@ def parse_declaration(text: str) -> tuple[str, Any]:
         if not word.isdigit():
             raise UsageError(f"--declare {text}: {key} is a whole number")
         return key, int(word)
+    if wanted is float:
+        try:
+            return key, float(word)
+        except ValueError as error:
+            raise UsageError(f"--declare {text}: {key} is a number") from error
+    if wanted is dict:
+        try:
+            return key, json.loads(word)
+        except ValueError as error:
+            raise UsageError(f'--declare {text}: {key} is JSON, for example {key}={{"query": "query: "}}') from error
     return key, word
 
 
