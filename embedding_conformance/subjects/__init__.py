@@ -30,7 +30,7 @@ ADAPTERS = {
     "fault": ("faulty", "CHAPTER/NAME"),
 }
 #: the declarations that a subject or `--declare` may make
-DECLARATIONS: dict[str, type[Any]] = {
+DECLARATIONS: dict[str, type] = {
     "normalized": bool, "pooling": str, "max_seq_length": int, "too_long": str, "precision": str, "deterministic": bool,
     "out_of_range_below": str, "out_of_range_above": str, "trained": str, "weights": str, "contextual": bool,
     "lowercase": bool, "strip_accents": bool, "prompts": dict, "exact": bool, "recall": float, "metric": str,
@@ -163,7 +163,7 @@ def declared(values: Mapping[str, Any], origin: str) -> dict[str, Declaration]:
             raise UsageError(f"{origin}: {key} is {value!r}, and must be {wanted.__name__}")
         if key in CHOICES and value not in CHOICES[key]:
             raise UsageError(f'{origin}: {key} is "{value}", and must be one of {", ".join(CHOICES[key])}')
-        if wanted is dict and not all(isinstance(one, str) for pair in value.items() for one in pair):
+        if isinstance(value, dict) and not all(isinstance(one, str) for pair in value.items() for one in pair):
             raise UsageError(f"{origin}: {key} maps words to texts, and is {value!r}")
         checked[key] = Declaration(value, origin)
     return checked
