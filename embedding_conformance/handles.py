@@ -191,7 +191,7 @@ class Layer(Handle):
     def as_remembered(self) -> bool:
         """Whether the table of a subject that tests share still has the bits that it had when it was first looked at; if not,
         what it holds now is remembered, so that only the test that changed it is blamed."""
-        bits = np.ascontiguousarray(self.array("table", self.object.table())).view(np.uint8).ravel()
+        bits = np.ascontiguousarray(self.array("table", self.object.table(), finite=False)).view(np.uint8).ravel()
         wide = bits.view(np.uint64) if not bits.size % 8 else bits  # eight bytes at a time: large tables are compared often
         known = self.subject.memory.get("table")
         same = known is None or np.array_equal(known, wide)
