@@ -56,7 +56,7 @@ def base_subject(name: str) -> Subject:
 class Remembering:
     """An encoder whose costly answers about each text are kept; they are copied, so that no fault can spoil them."""
 
-    METHODS = frozenset({"hidden_states", "embed"})  # what runs the network
+    METHODS = frozenset({"hidden_states", "embed", "embed_query"})  # what runs the network
 
     def __init__(self, original: Any):
         self._original = original
@@ -78,6 +78,6 @@ class Remembering:
                 answer = getattr(self._original, name)(new)
                 self._known.update({(name, text): entry for text, entry in zip(new, answer, strict=True)})
             entries = [copy(self._known[name, text]) for text in texts]
-            return np.stack(entries) if name == "embed" else entries
+            return entries if name == "hidden_states" else np.stack(entries)
 
         return remembered
