@@ -67,6 +67,6 @@ def open_subject(rest: str = "") -> Subject:
                                "analogies; a small embedder of hashed words",
         capabilities=frozenset({"training_step.mse_step", "embedder.embed", "embedder.embed_query"}).union(*facets.values()),
         # A maker for each facet, so that a fault of one facet is judged on that facet alone.
-        makers={facet: lambda: formulas for facet in facets} 
+        makers={facet: lambda: formulas for facet in facets}
         | {"training_step": FormulaStep, "embedder": SmallEmbedder},
         declares=declared({"exact": True}, "formulas") | declared(DECLARES, "small_embedder"), facts={"numpy": np.__version__})

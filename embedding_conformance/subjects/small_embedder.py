@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 WIDTH = 64
 #: a word of letters and digits, a Chinese or Japanese character by itself, or another sign
 TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
-DECLARES = {"normalized": True, "deterministic": True, "max_seq_length": 256, "too_long": "error", "lowercase": False,
-            "strip_accents": False, "prompts": {"query": "query: "}}
+LIMIT = 256
+PROMPT = "query: "
+DECLARES = {"normalized": True, "deterministic": True, "max_seq_length": LIMIT, "too_long": "error", "lowercase": False,
+            "strip_accents": False, "prompts": {"query": PROMPT}}
 
 
 class SmallEmbedder:
@@ -21,8 +24,8 @@ class SmallEmbedder:
     def tokens(self, text: str) -> list[str]:
         """A mark for the start, then words and signs; raises ValueError beyond the limit."""
         found = ["<s>", *TOKEN.findall(text)]
-        if len(found) > DECLARES["max_seq_length"]:
-            raise ValueError(f"the text has {len(found)} tokens, and at most {DECLARES['max_seq_length']} are taken")
+        if len(found) > LIMIT:
+            raise ValueError(f"the text has {len(found)} tokens, and at most {LIMIT} are taken")
         return found
 
     def embed(self, texts: list[str]) -> np.ndarray:
@@ -31,12 +34,12 @@ class SmallEmbedder:
 
     def embed_query(self, texts: list[str]) -> np.ndarray:
         """[N, 64]: the texts with the prompt of a query before them."""
-        return self.embed([f"{DECLARES['prompts']['query']}{text}" for text in texts])
+        return self.embed([f"{PROMPT}{text}" for text in texts])
 
     def _vector(self, text: str) -> np.ndarray:
         tokens = self.tokens(text)
-        pairs = [f"{first} {second}" for first, second in zip(tokens, tokens[1:], strict=False)]
-        total = np.sum([hashed_row(one) for one in [*tokens, *pairs]], axis=0, dtype=np.float64)
+        pairs = [f"{first} {second}" for first, second in pairwise(tokens)]
+        total = np.stack([hashed_row(one) for one in [*tokens, *pairs]]).sum(axis=0)
         vector: np.ndarray = (total / np.linalg.norm(total)).astype(np.float32)
         return vector
 
