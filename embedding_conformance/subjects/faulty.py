@@ -28,13 +28,21 @@ def open_subject(rest: str) -> Subject:
 
     def make() -> object:
         original = base.new(one.facet)
-        return original.altered(one.change) if one.facet == "layer" else one.change(original)
+        changed: object = original.altered(one.change) if one.facet == "layer" else one.change(original)
+        # Another model without any state is as costly as the sound one.
+        return Remembering(changed) if one.base == "bundled" and type(changed) is _encoder_type() else changed
 
     return Subject(
         name=f"fault:{rest}", title=f"{'sound variant' if one.sound else 'fault'} of {base.name}: {one.says}",
         capabilities=base.capabilities, makers=dict.fromkeys(facets, make) | kept,
         declares=base.declares | declared(one.declares, f"fault:{rest}"), facts=base.facts, shared=base.shared,
         changed=frozenset({one.facet}))
+
+
+def _encoder_type() -> type:
+    from .bundled import BertEncoder
+
+    return BertEncoder
 
 
 @cache

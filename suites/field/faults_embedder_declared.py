@@ -69,7 +69,7 @@ def cut_one_token_early(embedder):
 
 @fault("embedder", ["FIELD-19"])
 def special_tokens_not_counted(embedder):
-    """The declared number of tokens is cut out of the text, and the special ones come on top: here the last words count twice."""
+    """As many tokens as declared are read besides the special ones, so that two words beyond the limit count."""
     def change(ask, texts):
         vectors, ends = ask(texts), ask([" ".join(text.split(" ")[254:256]) for text in texts])
         longer = np.array([[len(text.split(" ")) > 254] for text in texts])

@@ -28,11 +28,9 @@ def alone(embedder, texts):
 def ordinary(embedder):
     """Texts of every kind that a tokenizer must take, none empty; within the limit where the subject refuses longer ones."""
     groups = probe()
-    texts = [text for name in ("scripts", "numbers", "code", "words") for text in groups[name]]
-    texts += [text for name in ("edits", "near", "lengths_disagree", "case", "accents") for entry in groups[name]
-              for text in entry]
-    texts += [text for text in groups["lengths"] if len(text.split()) < 40] + groups["lengths"][-1:]
-    return fitting(embedder, list(dict.fromkeys(texts)))
+    texts = [text for name in ("scripts", "numbers", "code") for text in groups[name]]
+    return fitting(embedder, [*texts, *(text for entry in groups["lengths_disagree"] for text in entry),
+                              *groups["lengths"][:9], groups["lengths"][-1]])
 
 
 def odd():

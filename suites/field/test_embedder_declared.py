@@ -62,10 +62,12 @@ def unit(embedder, found):
     """Of the length of a row that was divided by its length.
 
     The squares are added up in float32 at least; the root, the division and the answer are each rounded to the format.
+    Answers in float64 may hold what was computed in float32, as lists of Python's numbers do.
     """
-    u = UNIT_ROUNDOFF[steadiness(embedder, found)]
+    single = UNIT_ROUNDOFF["float32"]
+    u = max(UNIT_ROUNDOFF[steadiness(embedder, found)], single)
     width = found.shape[1]
-    return Bound(gamma(4, u) + gamma(width // 2 + 2, min(u, UNIT_ROUNDOFF["float32"])),
+    return Bound(gamma(4, u) + gamma(width // 2 + 2, single),
                  f"rounding of a norm of {width} terms, and of a division by it")
 
 

@@ -22,27 +22,29 @@ def test_words_beyond_the_limit_do_not_count(embedder, evidence):
     same(evidence, embedder, alone(embedder, texts[:1]), alone(embedder, texts[1:]), texts)
 
 
-def last_that_fits(encoder, limit):
-    """How many common words have exactly as many tokens as the limit allows, none of them cut."""
+def last_that_fits(encoder, prompt, limit):
+    """How many common words after the prompt have exactly as many tokens as the limit allows, none of them cut."""
     for count in range(limit, 0, -1):
-        cut, whole = encoder.token_ids([of_words(count, LARGE), of_words(count + 1, LARGE)])
-        if len(cut) < len(whole) <= limit:
-            return count + 1
-    return 0
+        fewer, more = encoder.token_ids([prompt + of_words(count - 1, LARGE), prompt + of_words(count, LARGE)])
+        if len(fewer) < len(more) == limit:
+            return count
+    return 1
 
 
 @pytest.mark.claim("FIELD-19")
 def test_the_cut_is_exactly_at_the_limit(encoder, embedder, evidence):
     """A text that fills the limit is the longer text's beginning; its last word counts, and the next one does not."""
     limit = declared(embedder, "max_seq_length")
-    count = last_that_fits(encoder, limit)
+    prompt = declared(embedder, "prompts", {}).get("document", "")
+    count = last_that_fits(encoder, prompt, limit)
     full, beyond = of_words(count, LARGE), f"{of_words(count, LARGE)} {' '.join(OTHER)}"
     other = of_words(count, [*LARGE[:-1], OTHER[0]])
-    evidence.equal([len(ids) for ids in encoder.token_ids([full, beyond, other])], [limit] * 3)
+    evidence.equal([len(ids) for ids in encoder.token_ids([f"{prompt}{text}" for text in (full, beyond, other)])], [limit] * 3)
     found = alone(embedder, [full, beyond, other])
     same(evidence, embedder, found[1:2], found[:1], [beyond])
     step = 4 * np.finfo(found.dtype if found.dtype.kind == "f" else np.float32).eps * float(np.abs(found[0]).max())
-    evidence.differs(found[2], found[0], step, "four steps of the format; where the last word is cut, both are the same text")
+    evidence.differs(found[2], found[0], step or 1,
+                     "four steps of the format; where the last word is cut, both are the same text")
 
 
 @pytest.mark.claim("FIELD-20")
