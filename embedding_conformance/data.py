@@ -6,6 +6,7 @@ unique. One part is generated from the run's seed, so that no subject can pass b
 
 from __future__ import annotations
 
+import unicodedata
 import zlib
 from functools import cache
 from typing import Any
@@ -45,6 +46,38 @@ def texts() -> dict[str, Any]:
     """The sentences, words and numbers of the documents' experiments (``fixtures/texts.yaml``)."""
     read: dict[str, Any] = read_yaml(home() / "fixtures" / "texts.yaml")
     return read
+
+
+#: words of the texts of the probe's group `lengths`: around powers of two, and beyond the usual limits of 256 and 512
+WORDS = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 253, 255, 256, 257, 511, 512, 513, 600)
+
+
+@cache
+def probe() -> dict[str, list[Any]]:
+    """Texts that probe an embedder, by group (``fixtures/probe.yaml``); an entry of some groups is a list of related texts.
+
+    Added are the decomposed form (NFD) to each entry of `accents`, after the composed one, and the group `lengths`.
+    """
+    groups: dict[str, list[Any]] = read_yaml(home() / "fixtures" / "probe.yaml")
+    groups["accents"] = [[plain, unicodedata.normalize("NFC", marked), unicodedata.normalize("NFD", marked)]
+                         for plain, marked in groups["accents"]]
+    words = " ".join(groups["vocabulary"]).split()
+    groups["lengths"] = [" ".join(words[7 * count:8 * count]) for count in WORDS]
+    return groups
+
+
+@cache
+def probe_texts() -> tuple[str, ...]:
+    """All texts of the probe, each once."""
+    entries = [entry for group in probe().values() for entry in group]
+    return tuple(dict.fromkeys(text for entry in entries for text in (entry if isinstance(entry, list) else [entry])))
+
+
+def generated_texts(seed: int, purpose: str, lengths: tuple[int, ...]) -> list[str]:
+    """Texts of so many words each, drawn from the run's seed: nobody can have seen them before."""
+    words = " ".join(probe()["vocabulary"]).split()
+    drawn = generator(seed, f"texts {purpose}")
+    return [" ".join(words[place] for place in drawn.integers(0, len(words), length)) + "." for length in lengths]
 
 
 @cache

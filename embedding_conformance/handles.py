@@ -367,7 +367,7 @@ class Embedder(Handle):
             self.subject.memory["embedding size"] = vectors.shape[1]
             if fresh:
                 return vectors
-            self.subject.memory[key] = vectors
+            self.subject.memory[key] = vectors.copy()  # a subject may write into its answers later
         else:
             self.calls += 1
         found: np.ndarray = self.subject.memory[key]

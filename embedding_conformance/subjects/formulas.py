@@ -10,6 +10,7 @@ from .facets import recognise
 from .formula_training import FormulaStep
 from .maps import Maps
 from .pooling import Pooling
+from .small_embedder import DECLARES, SmallEmbedder
 
 
 class Formulas(Maps, ExactIndex, Pooling):
@@ -62,8 +63,10 @@ def open_subject(rest: str = "") -> Subject:
     formulas = Formulas()
     facets = recognise(formulas, "formulas")
     return Subject(
-        name="formulas", title="the documents' formulas: one-hot codes, positions, pooling, cosines, maps, search, analogies",
-        capabilities=frozenset({"training_step.mse_step"}).union(*facets.values()),
+        name="formulas", title="the documents' formulas: one-hot codes, positions, pooling, cosines, maps, search, "
+                               "analogies; a small embedder of hashed words",
+        capabilities=frozenset({"training_step.mse_step", "embedder.embed", "embedder.embed_query"}).union(*facets.values()),
         # A maker for each facet, so that a fault of one facet is judged on that facet alone.
-        makers={facet: lambda: formulas for facet in facets} | {"training_step": FormulaStep},
-        declares=declared({"deterministic": True, "exact": True}, "formulas"), facts={"numpy": np.__version__})
+        makers={facet: lambda: formulas for facet in facets}
+        | {"training_step": FormulaStep, "embedder": SmallEmbedder},
+        declares=declared({"exact": True}, "formulas") | declared(DECLARES, "small_embedder"), facts={"numpy": np.__version__})

@@ -71,7 +71,7 @@ def _offer_embedder(subject: Subject) -> None:
     if declaration.value not in MODES:
         raise UsageError(f"{subject.name}: {declaration.origin} declares pooling={declaration.value}, and only "
                          f"{', '.join(MODES)} can be computed here")
-    subject.capabilities |= {"embedder.embed"}
+    subject.capabilities |= {"embedder.embed", "embedder.embed_query"}
 
 
 def load(folder: Path, name: str, declares: dict[str, Declaration]) -> BertEncoder:

@@ -1,0 +1,52 @@
+"""How near two answers about the same texts are, and how far apart answers about different texts."""
+
+import numpy as np
+
+from ... import bounds
+from ...evidence import short
+
+
+def gaps(found, expected):
+    """Of two arrays [N, d], row by row: 1 - cosine, and the relative difference of the lengths; two rows of zeros agree."""
+    found, expected = found.astype(np.float64), expected.astype(np.float64)
+    lengths, wanted = np.linalg.norm(found, axis=1), np.linalg.norm(expected, axis=1)
+    alike = (lengths == 0) & (wanted == 0)
+    with np.errstate(invalid="ignore", divide="ignore"):  # a single row of zeros has no direction, and compares as NaN
+        unit = found / lengths[:, None] - expected / wanted[:, None]
+        turned, stretched = (unit**2).sum(axis=1) / 2, np.abs(lengths - wanted) / wanted
+    return np.where(alike, 0, turned), np.where(alike, 0, stretched)
+
+
+def steadiness(embedder, answer):
+    """The format whose tier bounds how much two answers about one text may differ.
+
+    Quantised weights, and activations with a range of their own, are functions of the text alone. What is left is that a
+    sum which comes out otherwise in its last digit is rounded to another step of the grid; bfloat16 allows for more.
+    """
+    precision = embedder.precision_of(answer)
+    return precision if precision in bounds.UNIT_ROUNDOFF else "bfloat16"
+
+
+def same(evidence, embedder, found, expected, texts):
+    """Every row of `found` has the direction and the length of that row of `expected`, as far as the format goes."""
+    evidence.equal(list(found.shape), list(expected.shape))
+    direction, length = bounds.network(steadiness(embedder, found))
+    for measured, bound in zip(gaps(found, expected), (direction, length), strict=True):
+        row = int(np.argmax(measured))  # the first NaN, where there is one
+        evidence.at_most(measured[row], bound, f"row {row}, {short(texts[row])}")
+
+
+def apart(evidence, embedder, a, b, what):
+    """The rows of `a` and `b` [N, d] differ in direction, each by more than the format may lose."""
+    direction, _ = bounds.network(steadiness(embedder, a))
+    turned, stretched = gaps(a, b)
+    least = np.maximum(turned, stretched).min()
+    evidence.greater(least, 0, 4 * float(direction.value), f"{what}: four times what the format may lose")
+
+
+def distances(vectors):
+    """[N, N]: 1 - cosine of all pairs of rows."""
+    unit = vectors.astype(np.float64)
+    lengths = np.linalg.norm(unit, axis=1, keepdims=True)
+    unit = unit / np.where(lengths == 0, 1, lengths)
+    return 1 - unit @ unit.T
