@@ -322,6 +322,32 @@ def differences(old: dict[str, Any] | None, new: dict[str, Any], chapter: str) -
     return found
 
 
+def moved(claim_id: str, recorded: dict[str, Any] | None, margin: Margin) -> list[str]:
+    """What the checks of an approximate claim notice, where it is not what the record says: a bound was moved.
+
+    Machines differ too, in the last digits of what they compute, so only what changed by more than `ROOM` counts.
+    """
+    if recorded is None:
+        return []
+    found = []
+    if _apart(recorded["limit"], margin.limit):
+        found.append(f"{claim_id} notices noise from {_size(margin.limit)} on, in the record from {_size(recorded['limit'])} on")
+    for name, size in recorded["faults"].items():
+        if name in margin.faults and _apart(size, margin.faults[name]):
+            found.append(f"{name} is {_size(margin.faults[name])} times the bound of {claim_id}, in the record {_size(size)} times")
+    return found
+
+
+def _apart(was: float | None, now: float | None) -> bool:
+    if was is None or now is None:
+        return was is not now
+    return max(was, now) > ROOM * min(was, now)
+
+
+def _size(number: float | None) -> str:
+    return "none" if number is None else f"{number:.2g}"
+
+
 def _change(was: Any, now: Any) -> str:
     if isinstance(was, list) and isinstance(now, list):
         gained, lost = sorted(set(now) - set(was)), sorted(set(was) - set(now))

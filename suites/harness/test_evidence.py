@@ -166,7 +166,7 @@ def test_bfloat16_is_compared_by_its_bits(evidence):
         evidence.equal(values, np.array([1.0, 0.0, 3.5], dtype=ml_dtypes.bfloat16))
     with pytest.raises(ClaimViolation, match="1 of 2 numbers found are not finite"):
         evidence.equal(np.array([np.nan, 1e6], dtype=ml_dtypes.bfloat16), np.array([1.0, 1e6], dtype=ml_dtypes.bfloat16))
-    assert row(np.array([1e6, 0.1], dtype=ml_dtypes.bfloat16), [0]) == "[999424 0.100098]"
+    assert row(np.array([1234567, 0.1], dtype=ml_dtypes.bfloat16), [0]) == "[1.23699e+06 0.100098]"
 
 
 def test_a_figure_keeps_plain_numbers_and_judges_nothing(evidence):

@@ -95,6 +95,15 @@ def last_row_lost(layer):
     return altered(layer, lookup=lookup)
 
 
+@fault("layer", ["LOOKUP-01", "LOOKUP-04"])
+def first_row_lost(layer):
+    """The first row is never reached, as if it were always padding: its id gets the row behind it."""
+    def lookup(ids):
+        layer.lookup(ids)
+        return layer.lookup(np.maximum(ids, min(1, len(layer.table()) - 1)))
+    return altered(layer, lookup=lookup)
+
+
 @fault("layer", ["LOOKUP-05"], source="keras-team/keras#9264")
 def fractions_rounded(layer):
     """Fractional ids are rounded and taken."""
