@@ -166,6 +166,17 @@ def positions_scale_slightly(layer):
     return altered(layer, lookup=lookup)
 
 
+@fault("layer", ["ORDER-03"])
+def first_vector_lowered_below_the_largest(layer):
+    """In the first vector of a sequence each number that is not the largest of its column is lowered by half of its size."""
+    def lookup(ids):
+        rows = np.array(layer.lookup(ids))
+        if rows.ndim == 2 and len(rows) > 1:
+            rows[0] = np.where(rows[0] < rows[1:].max(axis=0), rows[0] - np.abs(rows[0]) / 2, rows[0])
+        return rows
+    return altered(layer, lookup=lookup)
+
+
 @fault("layer", ["LOOKUP-07", *ORDER])
 def neighbours_mixed_in(layer):
     """A tenth of the vector before it is added to every vector, as a layer with context would."""
