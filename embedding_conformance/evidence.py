@@ -121,8 +121,9 @@ class Evidence:
         comparison = Comparison("close", actual.size, float(difference[place]), float(limit[place]), why,
                                 where(place), row(expected, place), row(actual, place))
         self.comparisons.append(comparison)
-        if used[place] > 1:
-            raise ClaimViolation(f"{difference[place]:.3g} off, {int((used > 1).sum())} of {actual.size} numbers too far",
+        # What is no number, such as None in an array of objects, is not within any bound.
+        if not used[place] <= 1:
+            raise ClaimViolation(f"{difference[place]:.3g} off, {int((~(used <= 1)).sum())} of {actual.size} numbers too far",
                                  f"{limit[place]:.3g}: {why}", worst(comparison))
 
     def at_most(self, value: Any, bound: Bound, where: str = "") -> None:

@@ -162,7 +162,8 @@ def assess(catalogue: Catalogue, known: dict[str, Specimen], results: Iterable[d
     """Judge a proof run. `results` are finished tests (claims, subject, outcome, raised); `selected` are claim ids.
 
     Red is: a claim without a fault that its own tests catch, a declared catch that did not happen, a sound variant that was
-    caught, a catch outside the fault's facet, a test that broke, an approximate claim without a subtle fault.
+    caught, a catch outside the fault's facet, a test that broke, an approximate claim without a subtle fault or without one
+    that is measured against its bound.
     """
     caught: dict[str, set[str]] = defaultdict(set)
     judged: dict[str, set[str]] = defaultdict(set)
@@ -221,6 +222,8 @@ def _lacking(claim: Claim, own: list[Specimen], margin: Margin | None) -> list[s
     subtle = [margin.least[one.name] for one in own if one.size == "subtle" and one.name in margin.least]
     if claim.bound == "rounding" and subtle and min(subtle) > SUBTLE:
         lacking.append(f"its subtle faults are not subtle: at least {min(subtle):.2g} times the bound")
+    if not margin.faults:
+        lacking.append("none of the faults that it must catch reaches its bound: a wider one would catch them too")
     if margin.limit is None:
         lacking.append("no amount of noise on the subject's answers is caught")
     return lacking
@@ -320,6 +323,34 @@ def differences(old: dict[str, Any] | None, new: dict[str, Any], chapter: str) -
     if not found and old.get("digest") != new["digest"]:
         found.append(f"{chapter}: its files changed since the record was made")
     return found
+
+
+def moved(claim_id: str, recorded: dict[str, Any] | None, margin: Margin) -> list[str]:
+    """What the checks of an approximate claim notice, where it is not what the record says: a bound was moved.
+
+    Machines differ too, in the last digits of what they compute, so only what changed by more than `ROOM` counts.
+    """
+    if recorded is None:
+        return []
+    found = []
+    was, now = recorded["limit"], margin.limit
+    if _apart(was, now):
+        found.append(f"{claim_id} notices noise from {_size(now)} on, in the record from {_size(was)} on")
+    for name, was in recorded["faults"].items():
+        now = margin.faults.get(name, was)
+        if _apart(was, now):
+            found.append(f"{name} is {_size(now)} times the bound of {claim_id}, in the record {_size(was)} times")
+    return found
+
+
+def _apart(was: float | None, now: float | None) -> bool:
+    if was is None or now is None:
+        return was is not now
+    return max(was, now) > ROOM * min(was, now)
+
+
+def _size(number: float | None) -> str:
+    return "none" if number is None else f"{number:.2g}"
 
 
 def _change(was: Any, now: Any) -> str:

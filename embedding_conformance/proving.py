@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from . import proof
-from .claims import check_traced, load
+from .claims import Catalogue, check_traced, load
 from .errors import Exit
 from .run import Outcome, Plan, execute
 
@@ -35,6 +35,8 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         problems.append(f"the harness broke: {outcome.broke}")
     for chapter in {claim.chapter for claim in left_out}:
         del assessment.records[chapter]
+    if not write:
+        problems += _moved(catalogue, assessment)
     if not plan.keyword and not outcome.interrupted:
         if write and not problems:
             _write(assessment)
@@ -102,6 +104,14 @@ def _compare(records: dict[str, dict[str, Any]]) -> list[str]:
     return [f"the record differs: {line}; embedding-conformance prove --write renews it" for line in found]
 
 
+def _moved(catalogue: Catalogue, assessment: proof.Assessment) -> list[str]:
+    committed = proof.read_records(catalogue)
+    measured = {claim_id: one for record in committed.values() for claim_id, one in record.get("measured", {}).items()}
+    found = [line for claim_id, margin in assessment.margins.items()
+             for line in proof.moved(claim_id, measured.get(claim_id), margin)]
+    return [f"a bound was moved: {line}" for line in found]
+
+
 def _write(assessment: proof.Assessment) -> None:
     for chapter, record in assessment.records.items():
         path = proof.record_path(chapter)
@@ -112,7 +122,7 @@ def _write(assessment: proof.Assessment) -> None:
 
 
 def _measured(margin: proof.Margin) -> dict[str, Any]:
-    """What the report draws. It differs a little from machine to machine, so it is kept with the record and not compared."""
+    """What the report draws, and what tells that a bound was moved. It differs a little from machine to machine."""
     def rounded(number: float) -> float:
         return float(f"{number:.3g}")
 

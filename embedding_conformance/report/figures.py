@@ -186,20 +186,20 @@ def strip(observed: dict[str, float], margin: dict[str, Any] | None) -> dict[str
         return 8 + (math.log10(min(max(value, NEAR), FAR)) - low) / (high - low) * (STRIP - 16)
 
     bound = number(at(1.0))
-    parts = [f'<path d="M8 14H{bound}" stroke="{svg.GOOD}" stroke-width="3"/>',
-             f'<path d="M{bound} 14H{number(STRIP - 8)}" stroke="{svg.BAD}" stroke-width="3"/>',
-             f'<path d="M{bound} 3v22" stroke="currentColor" stroke-width="2"/>']
+    parts = [f'<path d="M8 14H{bound}" stroke="{svg.GOOD}"/>',
+             f'<path d="M{bound} 14H{number(STRIP - 8)}" stroke="{svg.BAD}"/>',
+             f'<path d="M{bound} 3v22" stroke="currentColor"/>']
     if faults:
         marks = "".join(f"M{number(at(size))} 8l5 6-5 6-5-6z" for size, _ in faults)
         parts.append(f'<path d="{marks}" fill="{svg.BAD}"/>')
     if sound:
-        parts.append(f'<circle cx="{number(at(sound))}" cy="14" r="5" fill="none" stroke="{svg.GOOD}" stroke-width="2"/>')
+        parts.append(f'<circle cx="{number(at(sound))}" cy="14" r="5" fill="none" stroke="{svg.GOOD}"/>')
     if seen:
         parts.append(svg.dots([(at(value), 14.0) for value in seen.values()], 9.0, svg.BLUE))
     parts.append(f'<text x="{bound}" y="36">bound</text>')
     # The caption beside it says the same in words.
     picture = (f'<svg aria-hidden="true" width="{number(STRIP)}" height="40" font-size="10" text-anchor="middle" '
-               f'fill="currentColor">{"".join(parts)}</svg>')
+               f'fill="currentColor" stroke-width="2">{"".join(parts)}</svg>')
     return {"caption": _caption(seen, sound, faults), "svg": picture}
 
 

@@ -113,6 +113,8 @@ def _own_lines(results: list[dict[str, Any]], nearest: dict[str, Any] | None) ->
         return [f"{line}: {_kinds(results)}"]
     place = f" {nearest['where']}" if nearest["where"] else ""
     shown = f", expected {nearest['expected']}, found {nearest['actual']}" if nearest["expected"] or nearest["actual"] else ""
+    if nearest["expected"] and nearest["expected"] == nearest["actual"]:
+        shown = f", expected and found {nearest['expected']}"
     return [f"{line}; nearest to the bound: {measure(nearest['measured'])}{place}{shown}"]
 
 

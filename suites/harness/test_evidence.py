@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedding_conformance.bounds import Bound
-from embedding_conformance.evidence import ClaimViolation, Evidence, HarnessFault
+from embedding_conformance.evidence import FIGURES, ClaimViolation, Comparison, Evidence, HarnessFault, bits, plain, row, short
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 TENTH = Bound(0.1, "a tenth")
@@ -164,6 +164,9 @@ def test_bfloat16_is_compared_by_its_bits(evidence):
     evidence.equal(values.copy(), values)
     with pytest.raises(ClaimViolation):
         evidence.equal(values, np.array([1.0, 0.0, 3.5], dtype=ml_dtypes.bfloat16))
+    with pytest.raises(ClaimViolation, match="1 of 2 numbers found are not finite"):
+        evidence.equal(np.array([np.nan, 1e6], dtype=ml_dtypes.bfloat16), np.array([1.0, 1e6], dtype=ml_dtypes.bfloat16))
+    assert row(np.array([1234567, 0.1], dtype=ml_dtypes.bfloat16), [0]) == "[1.23699e+06 0.100098]"
 
 
 def test_a_figure_keeps_plain_numbers_and_judges_nothing(evidence):
@@ -183,3 +186,228 @@ def test_a_figure_keeps_plain_numbers_and_judges_nothing(evidence):
 def test_a_figure_that_cannot_be_drawn_is_a_fault_of_the_harness(evidence, kind, data):
     with pytest.raises(HarnessFault):
         evidence.figure(kind, "no", data)
+
+
+# --- what is told and kept ---------------------------------------------------------------------------------------------
+
+WRONG = np.where(ROWS == 7, 99, ROWS).astype(np.float32)
+HOLE = np.where(ROWS == 5, np.nan, ROWS).astype(np.float32)
+HALF = Bound(0.5, "half")
+
+
+def answer():
+    return "an answer"
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda e: e.equal(ROWS.astype(np.float64), ROWS), ["dtype float64", "dtype float32"]),
+    (lambda e: e.equal(ROWS[:3], ROWS), ["shape [3, 3]", "shape [4, 3]"]),
+    (lambda e: e.equal(HOLE, ROWS), ["1 of 12 numbers found are not finite", "finite numbers", "at [1, 2]: [3 4 nan]"]),
+    (lambda e: e.equal(WRONG, ROWS),
+     ["1 of 12 numbers differ", "equal bit for bit", "at [2, 1]", "expected  [6 7 8]", "found     [6 99 8]"]),
+    (lambda e: e.equal(["a", "b"], ["a", "c"]), ["they differ", "equal", "expected  ['a', 'c']", "found     ['a', 'b']"]),
+    (lambda e: e.close(WRONG, ROWS.astype(float), TENTH),
+     ["92 off, 1 of 12 numbers too far", "0.1: a tenth (float32 against float64)", "at [2, 1]", "expected  [6 7 8]",
+      "found     [6 99 8]"]),
+    (lambda e: e.close(HOLE, ROWS, TENTH), ["1 of 12 numbers found are not finite", "finite numbers", "at [1, 2]: [3 4 nan]"]),
+    (lambda e: e.close(np.float32(2.5), np.float32(2.0), TENTH),
+     ["0.5 off, 1 of 1 numbers too far", "0.1: a tenth", "expected  2", "found     2.5"]),
+    (lambda e: e.at_most(0.11, TENTH), ["0.11", "at most 0.1: a tenth"]),
+    (lambda e: e.at_most(0.11, TENTH, "row 3"), ["0.11", "at most 0.1: a tenth", "row 3"]),
+    (lambda e: e.at_most(np.nan, TENTH), ["nan", "a finite number"]),
+    (lambda e: e.greater(1.25, 1.0, 0.5, "half"), ["1.25 exceeds 1 by 0.25", "at least 0.5: half"]),
+    (lambda e: e.differs(ROWS, ROWS + np.float32(0.25), 0.5, "half"), ["they differ by 0.25 at most", "at least 0.5: half"]),
+    (lambda e: e.differs(HOLE, ROWS, 0.5, "half"),
+     ["1 of 12 numbers found are not finite", "finite numbers", "at [1, 2]: [3 4 nan]"]),
+    (lambda e: e.differs(ROWS, HOLE, 0.5, "half"),
+     ["1 of 12 numbers found are not finite", "finite numbers", "at [1, 2]: [3 4 nan]"]),
+    (lambda e: e.refuses(answer, (TypeError, ValueError)), ["answered 'an answer'", "raises TypeError or ValueError"]),
+    (lambda e: e.refuses(raising(KeyError("x")), (TypeError,)), ["raised KeyError", "raises TypeError"]),
+])
+def test_a_violation_tells_what_was_measured_what_is_allowed_and_where(evidence, call, told):
+    with pytest.raises(ClaimViolation) as caught:
+        call(evidence)
+    assert [caught.value.measured, caught.value.bound, *caught.value.worst] == told
+    assert str(caught.value) == f"{told[0]} (bound: {told[1]})"
+    assert not caught.value.raised
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda e: e.equal(ROWS, HOLE), "1 of 12 numbers expected are not finite"),
+    (lambda e: e.close(ROWS, HOLE, TENTH), "1 of 12 numbers expected are not finite"),
+    (lambda e: e.close(ROWS, ROWS, Bound(-1.0, "less than nothing")),
+     "a bound must be finite and not negative: less than nothing"),
+    (lambda e: e.equal([], []), "an empty expectation would compare nothing"),
+    (lambda e: e.close(ROWS[:0], ROWS[:0], TENTH), "an empty expectation would compare nothing"),
+    (lambda e: e.at_most(ROWS, TENTH), "a single number is compared here, not an array of shape [4, 3]"),
+    (lambda e: e.differs(ROWS, ROWS, 0.0, "none"), "`differs` needs a smallest difference above zero"),
+    (lambda e: e.baseline("rows", {}, dict), "no store of baselines here"),
+    (lambda e: e.figure("bars", "Scores", {"labels": ["a"], "values": [np.inf]}), "a figure needs finite numbers"),
+    (lambda e: e.figure("map", "Map", {"points": np.zeros((1001, 2)), "labels": [], "explained": []}),
+     "the figure Map has too many numbers to be drawn"),
+    (lambda e: e.figure("bars", "Scores", {"values": [1.0], "more": 1}),
+     f"a figure of kind bars with more, values; there are {FIGURES}"),
+])
+def test_a_fault_of_the_harness_tells_what_is_wrong_with_the_test(evidence, call, told):
+    with pytest.raises(HarnessFault) as caught:
+        call(evidence)
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(("call", "kept"), [
+    (lambda e: e.equal(ROWS.copy(), ROWS), Comparison("equal", 12, None, None, "bit for bit")),
+    (lambda e: e.equal(["a", "b"], ["a", "b"]), Comparison("equal", 2, None, None, "equal")),
+    (lambda e: e.equal(7, 7), Comparison("equal", 1, None, None, "equal")),
+    (lambda e: e.equal(np.array([1.0, 2.0]), [1.0, 2.0]), Comparison("equal", 2, None, None, "bit for bit")),
+    (lambda e: e.equal([1.0, 2.0], np.array([1.0, 2.0])), Comparison("equal", 2, None, None, "bit for bit")),
+    (lambda e: e.close(np.array([1.0, 2.25]), np.array([1.0, 2.0]), HALF),
+     Comparison("close", 2, 0.25, 0.5, "half", "at [1]", "[1 2]", "[1 2.25]")),
+    (lambda e: e.at_most(0.25, HALF, "row 3"), Comparison("at most", 1, 0.25, 0.5, "half", "row 3")),
+    (lambda e: e.at_most(0.25, HALF), Comparison("at most", 1, 0.25, 0.5, "half")),
+    (lambda e: e.greater(1.75, 1.0, 0.5, "half"), Comparison("greater", 1, 0.75, 0.5, "half")),
+    (lambda e: e.differs(np.array([1.0, 2.0]), np.array([1.0, 2.75]), 0.5, "half"),
+     Comparison("differs", 2, 0.75, 0.5, "half", "at [1]", "[1 2.75]", "[1 2]")),
+    (lambda e: e.refuses(raising(ValueError("no"))), Comparison("refuses", 1, None, None, "an exception", actual="ValueError")),
+])
+def test_what_passed_is_kept(evidence, call, kept):
+    call(evidence)
+    assert evidence.comparisons == [kept]
+    assert evidence.compared == kept.compared
+
+
+@pytest.mark.parametrize(("call", "kept"), [
+    (lambda e: e.equal(WRONG, ROWS), Comparison("equal", 12, None, None, "bit for bit", "at [2, 1]", "[6 7 8]", "[6 99 8]")),
+    (lambda e: e.equal("a", "b"), Comparison("equal", 1, None, None, "equal", "", "'b'", "'a'")),
+    (lambda e: e.close(WRONG, ROWS, TENTH), Comparison("close", 12, 92.0, 0.1, "a tenth", "at [2, 1]", "[6 7 8]", "[6 99 8]")),
+    (lambda e: e.at_most(0.75, HALF), Comparison("at most", 1, 0.75, 0.5, "half")),
+])
+def test_what_failed_is_kept_too(evidence, call, kept):
+    with pytest.raises(ClaimViolation):
+        call(evidence)
+    assert evidence.comparisons == [kept]
+
+
+def test_a_difference_as_large_as_its_bound_passes_and_a_little_more_is_refuted(evidence):
+    evidence.close(np.array([1.5]), np.array([1.0]), HALF)
+    with pytest.raises(ClaimViolation, match="2 of 3 numbers too far"):
+        evidence.close(np.array([1.5, 1.625, 9.0]), np.array([1.0, 1.0, 1.0]), HALF)
+    with pytest.raises(ClaimViolation):
+        evidence.close(np.array([1.625]), np.array([1.0]), HALF)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bound_of_zero_refutes_a_difference_behind_an_exact_element(evidence):
+    with pytest.raises(ClaimViolation, match="1 of 2 numbers too far"):
+        evidence.close(np.array([1.0, 3.0]), np.array([1.0, 2.0]), Bound(0.0, "exact"))
+
+
+@pytest.mark.parametrize("hidden", [np.array([None, 1.0], dtype=object), np.array([np.nan, 1.0], dtype=object)])
+def test_what_is_no_number_does_not_pass_in_an_array_of_objects(evidence, hidden):
+    with pytest.raises(ClaimViolation):
+        evidence.close(hidden, np.array([0.0, 1.0]), TENTH)
+
+
+def test_only_an_exception_of_the_subject_is_a_refusal(evidence):
+    def failed_check():
+        raise ClaimViolation("too far", "near") from ValueError("a check's own")
+
+    def without_a_cause():
+        raise ClaimViolation("lookup raised", "an answer", raised=True)
+
+    for call, told in ((failed_check, "too far"), (without_a_cause, "lookup raised")):
+        with pytest.raises(ClaimViolation, match=told):
+            evidence.refuses(call)
+    assert not evidence.compared
+
+
+@pytest.mark.parametrize(("kind", "measured", "bound", "slack"), [
+    ("close", 0.5, 2.0, 4.0), ("close", 0.0, 2.0, np.inf), ("at most", -1.0, 2.0, np.inf), ("close", None, 2.0, np.inf),
+    ("close", 0.5, None, np.inf), ("greater", 3.0, 0.5, 6.0), ("differs", 3.0, 0.5, 6.0), ("greater", 3.0, 0.0, np.inf),
+])
+def test_slack_is_how_often_the_measured_value_fits(kind, measured, bound, slack):
+    assert Comparison(kind, 1, measured, bound, "").slack() == slack
+
+
+def test_the_summary_holds_the_closest_of_what_was_measured(evidence):
+    evidence.equal(7, 7)
+    evidence.comparisons.append(Comparison("ranked", 1, None, 0.5, "half"))
+    assert evidence.summary() == {"compared": 2, "kinds": ["equal", "ranked"], "closest": None}
+    evidence.at_most(0.25, HALF, "row 3")
+    evidence.at_most(0.125, HALF, "row 4")
+    assert evidence.summary() == {"compared": 4, "kinds": ["at most", "equal", "ranked"], "closest": {
+        "kind": "at most", "compared": 1, "measured": 0.25, "bound": 0.5, "why": "half", "where": "row 3", "expected": "",
+        "actual": ""}}
+
+
+def test_a_baseline_is_compared_array_by_array_with_what_is_stored(evidence):
+    asked = []
+
+    class Stored:
+        def compare(self, *asking):
+            asked.append(asking)
+            yield "a", np.array([1.0]), TENTH
+            yield "b", np.array([2.0]), TENTH
+
+    evidence.store = Stored
+    arrays, rounding = {"a": np.array([1.0625]), "b": np.array([2.0])}, {"a": HALF}
+    evidence.baseline("rows", arrays, dict)
+    evidence.baseline("rows", arrays, dict, rounding)
+    assert asked == [("rows", arrays, dict, {}), ("rows", arrays, dict, rounding)]
+    assert evidence.comparisons[0] == Comparison("close", 1, 0.0625, 0.1, "a tenth", "at [0]", "[1]", "[1.0625]")
+    with pytest.raises(ClaimViolation):
+        evidence.baseline("rows", {"a": np.array([1.0]), "b": np.array([2.5])}, dict)
+
+
+@pytest.mark.parametrize(("kind", "data"), [
+    ("matrix", {"rows": ["a"] * 128, "columns": ["b"] * 128, "values": np.zeros((128, 128))}),
+    ("map", {"points": np.zeros((1000, 2)), "labels": [""] * 1000, "explained": [0.5, 0.25]}),
+    ("curve", {"x": np.arange(1000), "lines": {"a": np.zeros(1000)}, "x_name": "steps", "log": True}),
+    ("bars", {"labels": ["a", "b"], "values": [0.5, 1]}),
+    ("table", {"columns": ["row", "before"], "rows": [[np.int64(0), np.float32(0.25)], ["last", True]]}),
+])
+def test_a_figure_of_every_kind_may_be_as_large_as_is_said(evidence, kind, data):
+    evidence.figure(kind, "It", data)
+    assert evidence.figures[0]["kind"] == kind
+
+
+@pytest.mark.parametrize(("kind", "data"), [
+    ("matrix", {"rows": ["a"] * 129, "columns": ["b"] * 128, "values": np.zeros((129, 128))}),
+    ("matrix", {"rows": ["a"] * 128, "columns": ["b"] * 129, "values": np.zeros((128, 129))}),
+    ("curve", {"x": np.arange(1001), "lines": {"a": np.zeros(1001)}}),
+])
+def test_a_figure_with_one_row_column_or_point_more_is_refused(evidence, kind, data):
+    with pytest.raises(HarnessFault, match="too many numbers"):
+        evidence.figure(kind, "It", data)
+
+
+def test_numbers_of_numpy_are_kept_as_plain_ones():
+    kept = plain({1: [np.int64(3), np.float32(0.1), "word", True, None]})
+    assert kept == {"1": [3, 0.1, "word", True, None]}
+    assert [type(one) for one in kept["1"]] == [int, float, str, bool, type(None)]
+
+
+@pytest.mark.parametrize(("shape", "place", "shown"), [
+    (6, [5], "[0 1 2 3 4 5]"), (7, [5], "[0 1 2 3 4 5 ...]"), (7, [6], "[... 6]"), (13, [7], "[... 7 8 9 10 11 12]"),
+    (20, [7], "[... 7 8 9 10 11 12 ...]"), ((2, 10), [1, 8], "[... 18 19]"), ((2, 10), [1, 0], "[10 11 12 13 14 15 ...]"),
+])
+def test_of_a_long_row_the_numbers_around_the_place_are_shown(shape, place, shown):
+    assert row(np.arange(np.prod(shape)).reshape(shape), place) == shown
+
+
+def test_single_values_are_shown_in_a_few_characters():
+    assert row(np.array(2.5), ()) == "2.5"
+    assert row(np.array(["a", "b"]), [1]) == "[a b]"
+    assert row(np.array([12345678, 1]), [0]) == "[12345678 1]"
+    assert row(np.array([1 / 3]), [0]) == "[0.333333]"
+    assert short("x" * 78) == repr("x" * 78)
+    assert short("x" * 79) == "'" + "x" * 76 + "..."
+    assert short(["a", "\n", "b"]) == "['a', '\\n', 'b']"
+    assert short(np.zeros((2, 3))) == "an array of shape [2, 3]"
+
+
+def test_bits_keep_the_shape_also_of_what_is_not_contiguous():
+    turned = np.arange(6, dtype=np.float32).reshape(2, 3).T
+    assert bits(turned).shape == (3, 2) and bits(turned).dtype == np.uint32
+    assert bits(turned)[2, 1] == np.array([5], np.float32).view(np.uint32)
+    assert bits(np.array(5, np.float32)).shape == ()
+    assert bits(np.arange(3)).dtype == np.arange(3).dtype

@@ -97,10 +97,35 @@ def test_a_sound_variant_may_declare_a_claim_that_it_breaks(assess):
 def test_an_approximate_claim_needs_a_gross_and_a_subtle_fault(assess, size, said):
     claims = [claim("AA-01", kind="numeric", bound="rounding")]
     one = [specimen("first/bad", ["AA-01"], size=size)]
-    caught = [result("first/bad", "AA-01", "violated"), noise("AA-01", 1e-6)]
+    caught = [result("first/bad", "AA-01", "violated", times_bound=9.0), noise("AA-01", 1e-6)]
     assert any(said in problem for problem in assess(claims, one, caught).problems)
     both = [*one, specimen("first/other", ["AA-01"], size="subtle" if size == "gross" else "gross")]
     assert assess(claims, both, [*caught, result("first/other", "AA-01", "violated")]).problems == []
+
+
+def test_a_bound_that_no_fault_reaches_is_a_problem(assess):
+    """Where all faults are caught by comparisons bit for bit, a bound beside these could be anything."""
+    claims = [claim("AA-01", kind="numeric", bound="rounding")]
+    known = [specimen("first/gross", ["AA-01"]), specimen("first/subtle", ["AA-01"], size="subtle")]
+    results = [noise("AA-01", 1e-6), *(result(one.name, "AA-01", "violated") for one in known)]
+    found = assess(claims, known, results).problems
+    assert any("none of the faults that it must catch reaches its bound" in problem for problem in found)
+
+
+@pytest.mark.parametrize(("limit", "size", "said"), [
+    (1e-6, 8.0, []),
+    (3.9e-6, 2.1, []),
+    (2.6e-7, 31.0, []),
+    (4.1e-6, 8.0, ["AA-01 notices noise from 4.1e-06 on, in the record from 1e-06 on"]),
+    (2.4e-7, 8.0, ["AA-01 notices noise from 2.4e-07 on, in the record from 1e-06 on"]),
+    (None, 8.0, ["AA-01 notices noise from none on, in the record from 1e-06 on"]),
+    (1e-6, 1.9, ["first/bad is 1.9 times the bound of AA-01, in the record 8 times"]),
+    (1e-6, 33.0, ["first/bad is 33 times the bound of AA-01, in the record 8 times"]),
+])
+def test_a_bound_that_was_moved_is_told(limit, size, said):
+    margin = proof.Margin(faults={"first/bad": size, "first/new": 5.0}, limit=limit)
+    assert proof.moved("AA-01", {"limit": 1e-6, "faults": {"first/bad": 8.0, "first/gone": 7.0}}, margin) == said
+    assert proof.moved("AA-01", None, margin) == []
 
 
 @pytest.mark.parametrize(("gross", "subtle", "sound", "limit", "said"), [
@@ -196,7 +221,7 @@ def test_the_proof_ignores_what_a_claim_rests_on_and_agrees_in_two_processes(che
     assert "claims=1" in without_time[0]
 
 
-def test_what_a_proof_measured_is_kept_and_not_compared():
+def test_what_a_proof_measured_is_kept_and_no_difference_of_the_record():
     margin = proof.Margin(sound=0.12345, faults={"b/two": 1234.56, "a/one": 4.5}, limit=1e-6)
     assert proving._measured(margin) == {"sound": 0.123, "limit": 1e-6, "faults": {"a/one": 4.5, "b/two": 1230.0}}
     new = {"digest": "d", "claims": {}, "specimens": {}}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedding_conformance.bounds import Bound
-from embedding_conformance.evidence import ClaimViolation, Evidence, HarnessFault
+from embedding_conformance.evidence import ClaimViolation, Comparison, Evidence, HarnessFault
 
 EXACT = np.array([0.5, 0.9, -np.inf, 0.9, 0.1])
 BOUND = Bound(0.01, "a hundredth")
@@ -58,5 +58,72 @@ def test_near_ties_are_ties_only_within_the_bound():
 
 
 def test_rankings_and_exact_scores_must_belong_together():
-    with pytest.raises(HarnessFault):
+    with pytest.raises(HarnessFault, match="2 rankings are judged by 1 rows of exact scores"):
         judge([[0, 1], [1, 0]], EXACT[[[0, 1], [1, 0]]], exact=EXACT[None])
+
+
+EIGHTH = Bound(0.125, "an eighth")
+THREE = np.array([[0.5, 0.75, 0.25]])
+
+
+def test_what_a_ranking_measures_is_kept():
+    """A better row behind a worse one, as far ahead as both limits allow."""
+    found = judge([[0, 1, 2]], bound=EIGHTH, exact=THREE, scores=[[0.5625, 0.75, 0.25]]).comparisons
+    assert found == [
+        Comparison("close", 3, 0.0625, 0.125, "an eighth", "at [0, 0]", "[0.5 0.75 0.25]", "[0.5625 0.75 0.25]"),
+        Comparison("ranked", 3, 0.25, 0.25, "an eighth", "ranking 0, rank 1", "row 1, 0.75", "row 0, 0.5")]
+
+
+def test_limits_of_both_rows_count():
+    uneven = Bound(np.array([[0.0, 0.25, 0.0]]), "of each")
+    assert judge([[0, 1, 2]], scores=THREE, bound=uneven, exact=THREE).comparisons[1].bound == 0.25
+    with pytest.raises(ClaimViolation, match="better one"):
+        judge([[0, 1, 2]], scores=THREE, bound=Bound(np.array([[0.0, 0.125, 0.0]]), "of each"), exact=THREE)
+
+
+@pytest.mark.parametrize(("indices", "exact", "kept"), [
+    ([[0]], [[0.5]], Comparison("ranked", 1, None, 0.02, "a hundredth", "ranking 0, rank 1", "row 0, 0.5", "row 0, 0.5")),
+    ([[0]], [[0.5, -np.inf]],
+     Comparison("ranked", 1, None, 0.02, "a hundredth", "ranking 0, rank 1", "row 0, 0.5", "row 0, 0.5")),
+])
+def test_a_ranking_without_a_rival_measures_no_distance(indices, exact, kept):
+    assert judge(indices, scores=[[0.5]], exact=np.array(exact)).comparisons[1] == kept
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_out_of_the_running_have_no_order_among_themselves():
+    exact = np.array([[-np.inf, 0.5, -np.inf]])
+    for indices in ([[1, 0, 2]], [[1, 2, 0]]):
+        judge(indices, scores=exact[0][indices], exact=exact)
+    nothing = judge([[0, 1]], scores=[[-np.inf] * 2], exact=np.array([[-np.inf] * 2])).comparisons[0]
+    assert (nothing.measured, nothing.bound) == (0.0, 0.0)
+
+
+def test_a_wrong_score_is_refuted_also_where_another_row_is_out_of_the_running():
+    with pytest.raises(ClaimViolation, match="off"):
+        judge([1, 3, 0, 4, 2], [0.9, 0.9, 0.5, 0.3, -np.inf])
+
+
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: judge([[2, 0]], scores=THREE[:, [2, 0]], bound=EIGHTH, exact=THREE),
+     ["a row that scores 0.5 less stands before a better one", "best first, up to 0.25: an eighth", "ranking 0, rank 1",
+      "expected  row 1, 0.75", "found     row 2, 0.25"]),
+    (lambda: judge([[1, 0, 2], [1, 2, 0]], scores=THREE[0][[[1, 0, 2], [1, 2, 0]]], exact=THREE[[0, 0]]),
+     ["a row that scores 0.25 less stands before a better one", "best first, up to 0.02: a hundredth", "ranking 1, rank 2",
+      "expected  row 0, 0.5", "found     row 2, 0.25"]),
+    (lambda: judge([[1, 0]], scores=[[0.5, 0.5]], bound=EIGHTH, exact=THREE),
+     ["0.25 off, 1 of 2 numbers too far", "0.125: an eighth", "at [0, 0]", "expected  [0.75 0.5]", "found     [0.5 0.5]"]),
+    (lambda: judge([[0, 3]], scores=[[0.5, 0.0]], exact=THREE), ["ranking 0 names [0, 3]", "0 to 2"]),
+    (lambda: judge([[0.0, 1.0]], scores=[[0.5, 0.75]], exact=THREE), ["ranking 0 names [0.0, 1.0]", "0 to 2"]),
+    (lambda: judge([[1, 1]], scores=[[0.75, 0.75]], exact=THREE), ["ranking 0 names a row twice", "every row once", "[1, 1]"]),
+    (lambda: judge([1, 3, 0, 4, 2], [0.9, 0.9, 0.5, 0.1, 0.0]), ["a row that is out of the running has a score", "-inf"]),
+    (lambda: judge([[0, 1]], scores=[[0.5, 0.75, 0.25]], exact=THREE), ["shape [1, 3]", "shape [1, 2]"]),
+])
+def test_a_wrong_ranking_tells_what_is_wrong_and_where(call, told):
+    with pytest.raises(ClaimViolation) as caught:
+        call()
+    assert [caught.value.measured, caught.value.bound, *caught.value.worst] == told
+
+
+def test_unsigned_indices_are_indices():
+    judge(np.array([[1, 0, 2]], np.uint8), scores=THREE[:, [1, 0, 2]], exact=THREE)

@@ -8,7 +8,7 @@ from embedding_conformance.verdict import Facts, exit_code, judge
 
 
 def claim(claim_id, **keys):
-    return Claim(id=claim_id, says={"en": "x", "zh": "x"}, source=["000:1"], kind="exact", **keys)
+    return Claim(id=claim_id, says={"en": "x", "zh": "x"}, **({"source": ["000:1"], "kind": "exact"} | keys))
 
 
 def result(claim_id, outcome, subject="s", message="m"):
@@ -90,6 +90,71 @@ def test_a_lost_test_is_an_error_without_a_verdict():
     found = judge(CATALOGUE, [result("AA-01", "passed"), result("AA-02", "passed")], facts)
     assert found.overall["AA-01"].word == "error" and found.overall["AA-01"].lost
     assert exit_code(found, found.overall, lost=1) == Exit.NO_VERDICT
+
+
+def said(results, facts=PROVEN):
+    """claim -> the word and the reason on the subject "s"."""
+    found = judge(CATALOGUE, results, facts)
+    return {claim_id: (own["s"].word, own["s"].reason) for claim_id, own in found.by_subject.items() if "s" in own}
+
+
+def test_every_verdict_but_verified_says_why():
+    results = [result("AA-01", "violated", message="3 off"), result("AA-02", "violated", message="5 off"),
+               result("AA-03", "error", message="a file is missing")]
+    assert said(results) == {
+        "AA-01": ("refuted", "3 off"), "AA-02": ("blocked", "it rests on AA-01, which is refuted; by itself: 5 off"),
+        "AA-03": ("error", "a file is missing"), "AA-04": ("refuted", "3 off")}
+    assert said([], Facts(not_applicable={("AA-01", "s"): "no gradient"}))["AA-01"] == ("not applicable", "no gradient")
+    assert said([result("AA-01", "passed")], Facts())["AA-01"] == (
+        "unproven", "no registered fault has been shown to be caught by its tests")
+    stale = Facts(proven=PROVEN.proven, stale_sources=frozenset({"000:1", "000:2"}))
+    assert said([result("AA-01", "passed")], stale)["AA-01"] == ("stale", "the passage 000:1 no longer reads as it did")
+    assert said([result("AA-01", "passed"), result("AA-02", "passed")]) == {
+        "AA-01": ("verified", ""), "AA-02": ("verified", ""), "AA-04": ("verified", "by AA-01, AA-02")}
+
+
+def test_all_changed_passages_are_named_and_an_unproven_claim_becomes_stale_too():
+    two = Catalogue([claim("AA-01", source=["000:1", "001:2", "002:3"])])
+    changed = Facts(stale_sources=frozenset({"000:1", "002:3"}))
+    own = judge(two, [result("AA-01", "passed")], changed).by_subject["AA-01"]["s"]
+    assert (own.word, own.reason) == ("stale", "the passage 000:1, 002:3 no longer reads as it did")
+
+
+def test_an_error_that_a_test_reported_outweighs_a_lost_one():
+    """What is known of the claim is told, and that the process died alone does not make the run one without a verdict."""
+    facts = Facts(proven=PROVEN.proven, lost={"x": (["AA-01"], "s", "the process died")})
+    own = judge(CATALOGUE, [result("AA-01", "error", message="a file is missing")], facts).by_subject["AA-01"]["s"]
+    assert (own.word, own.reason, own.lost) == ("error", "a file is missing", False)
+    before = judge(CATALOGUE, [result("AA-01", "error") | {"lost": True}, result("AA-01", "error", message="known")], PROVEN)
+    assert before.overall["AA-01"].reason == "known"
+
+
+def test_a_lost_test_makes_the_claims_that_follow_it_in_the_list_neither_lost_nor_unknown():
+    facts = Facts(proven=PROVEN.proven, lost={"x": (["AA-01"], "s", "the process died")})
+    found = judge(CATALOGUE, [result("AA-02", "passed")], facts)
+    assert found.by_subject["AA-01"]["s"].reason == "the process died" and found.by_subject["AA-04"]["s"].lost
+    assert found.by_subject["AA-02"]["s"].word == "verified" and not found.by_subject["AA-02"]["s"].lost
+
+
+def test_an_informative_claim_is_never_judged_and_hides_none_behind_it():
+    known = Catalogue([claim("AA-05", level="informative", why="it is a judgement"), claim("AA-06")])
+    found = judge(known, [result("AA-05", "violated"), result("AA-06", "passed")], Facts(proven=frozenset({"AA-06"})))
+    assert found.by_subject == {"AA-05": {}, "AA-06": {"s": found.overall["AA-06"]}}
+    assert (found.overall["AA-05"].word, found.overall["AA-05"].reason) == ("informative", "it is a judgement")
+    assert found.overall["AA-06"].word == "verified"
+
+
+def test_a_proxy_of_a_proxy_is_judged_after_it_wherever_it_stands():
+    known = Catalogue([claim("AA-01", proxy=["AA-02"]), claim("AA-02", proxy=["AA-03"]), claim("AA-03")])
+    found = judge(known, [result("AA-03", "violated")], PROVEN)
+    assert {claim_id: verdict.word for claim_id, verdict in found.overall.items()} == dict.fromkeys(
+        ["AA-01", "AA-02", "AA-03"], "refuted")
+
+
+def test_counts_of_chosen_claims_are_theirs_alone():
+    found = judge(CATALOGUE, [result("AA-01", "passed"), result("AA-02", "violated")], PROVEN)
+    assert {word: count for word, count in found.counts(["AA-01"]).items() if count} == {"verified": 1}
+    assert {word: count for word, count in found.counts().items() if count} == {"verified": 1, "refuted": 2, "informative": 1}
 
 
 @pytest.mark.parametrize(("results", "facts", "expected"), [

@@ -95,6 +95,15 @@ def last_row_lost(layer):
     return altered(layer, lookup=lookup)
 
 
+@fault("layer", ["LOOKUP-01", "LOOKUP-04"])
+def first_row_lost(layer):
+    """The first row is never reached, as if it were always padding: its id gets the row behind it."""
+    def lookup(ids):
+        layer.lookup(ids)
+        return layer.lookup(np.maximum(ids, min(1, len(layer.table()) - 1)))
+    return altered(layer, lookup=lookup)
+
+
 @fault("layer", ["LOOKUP-05"], source="keras-team/keras#9264")
 def fractions_rounded(layer):
     """Fractional ids are rounded and taken."""
@@ -154,6 +163,17 @@ def positions_scale_slightly(layer):
         if rows.ndim < 2:
             return rows
         return rows * (1 + 1e-6 * np.arange(rows.shape[-2], dtype=np.float32))[:, None]
+    return altered(layer, lookup=lookup)
+
+
+@fault("layer", ["ORDER-03"])
+def first_vector_lowered_below_the_largest(layer):
+    """In the first vector of a sequence each number that is not the largest of its column is lowered by half of its size."""
+    def lookup(ids):
+        rows = np.array(layer.lookup(ids))
+        if rows.ndim == 2 and len(rows) > 1:
+            rows[0] = np.where(rows[0] < rows[1:].max(axis=0), rows[0] - np.abs(rows[0]) / 2, rows[0])
+        return rows
     return altered(layer, lookup=lookup)
 
 
