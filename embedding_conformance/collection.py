@@ -54,6 +54,10 @@ class Run:
     resume: frozenset[str]
     #: (claim, subject) -> why a claim does not apply, among those that were selected
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: (claim, subject) of which not all checks were selected
+    partial: set[tuple[str, str]] = field(default_factory=set)
+    #: node id -> (claim, subject), of the checks that there were before pytest selected
+    offered: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def subject(self, name: str) -> Subject:
         """The subject of this name; in a proof an empty one, for which the prover puts in every specimen."""
@@ -180,6 +184,8 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
                 if named not in words:
                     words[named] = {named, *re.findall(r"[^\W_]+", run.catalogue[named].words())}
                 item.extra_keyword_matches.update(words[named])
+        if item.get_closest_marker("conformance_not_applicable") is None:
+            run.offered[item.nodeid] = [(claim_id, _subject(item) or "") for claim_id in _claims(item)]
         # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
         item.name = item.name.replace(f"-{_subject(item)}", "")
     if run.prover:
@@ -192,6 +198,7 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
 def settle(run: Run, items: list[pytest.Item]) -> None:
     """After pytest has selected: what does not apply becomes a reason instead of a test."""
     kept = []
+    selected = {item.nodeid for item in items}
     for item in items:
         item.name = item.nodeid.rpartition("::")[2] if isinstance(item.parent, SuiteModule) else item.name
         mark = item.get_closest_marker("conformance_not_applicable")
@@ -204,6 +211,7 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
     applies = {(claim_id, _subject(item) or "") for item in kept for claim_id in _claims(item)}
     for key in applies & run.not_applicable.keys():
         del run.not_applicable[key]  # another test of the claim can be run on this subject
+    run.partial = applies & {key for node_id, keys in run.offered.items() if node_id not in selected for key in keys}
     items[:] = kept
 
 

@@ -75,15 +75,14 @@ class EventsFile:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
-        found = getattr(node, "workeroutput", {}).get("conformance_not_applicable")
-        if found:
-            self.write("not_applicable", not_applicable=found)
+        if found := getattr(node, "workeroutput", {}).get("conformance_left_out"):
+            self.write("not_applicable", not_applicable=found[0], partial=found[1])
 
     def _collection(self, items: list[list[Any]]) -> None:
         assert self._run is not None
         self._collected = {item[0] for item in items}
         self.write("collected", items=items)
-        self.write("not_applicable", not_applicable=self._run.inapplicable())
+        self.write("not_applicable", not_applicable=self._run.inapplicable(), partial=sorted(map(list, self._run.partial)))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         if os.getppid() != self._parent:

@@ -133,7 +133,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
     # A worker of pytest-xdist tells the process that writes the events what does not apply.
     if RUN in session.config.stash and hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["conformance_not_applicable"] = session.config.stash[RUN].inapplicable()
+        run = session.config.stash[RUN]
+        session.config.workeroutput["conformance_left_out"] = [run.inapplicable(), sorted(map(list, run.partial))]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

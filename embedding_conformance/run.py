@@ -56,6 +56,8 @@ class Outcome:
     #: node id -> (claims, subject)
     collected: dict[str, tuple[list[str], str]] = field(default_factory=dict)
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: (claim, subject) of which not all checks were selected
+    partial: set[tuple[str, str]] = field(default_factory=set)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: in a proof: what every test made of every specimen
     proved: list[dict[str, Any]] = field(default_factory=list)
@@ -68,6 +70,12 @@ class Outcome:
     #: why the harness itself failed, in the child's own last words
     broke: str = ""
     seconds: float = 0.0
+
+    def incomplete(self) -> frozenset[tuple[str, str]]:
+        """(claim, subject) of which not every check has a result."""
+        waiting = {(claim, subject) for node_id in self.missing() for claims, subject in [self.collected[node_id]]
+                   for claim in claims}
+        return frozenset(self.partial | waiting)
 
     def missing(self) -> list[str]:
         return [node_id for node_id in self.collected if node_id not in self.results and node_id not in self.lost]
@@ -211,6 +219,7 @@ class _Watch:
 
     def _not_applicable(self, event: dict[str, Any]) -> None:
         self._outcome.not_applicable |= {(claim, subject): why for claim, subject, why in event["not_applicable"]}
+        self._outcome.partial |= {(claim, subject) for claim, subject in event["partial"]}
 
     def _started(self, event: dict[str, Any]) -> None:
         self.running[event["nodeid"]] = None

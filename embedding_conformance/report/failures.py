@@ -40,6 +40,21 @@ def failures(evidence: dict[str, Any]) -> list[Failure]:
     return sorted(found, key=lambda failure: (order.index(failure.verdict), -rests[failure.claim]))
 
 
+def outdated(evidence: dict[str, Any]) -> list[dict[str, Any]]:
+    """The accepted deviations that are no longer true, and so fail the run."""
+    return [one for one in evidence["deviations"] if one["state"] == "outdated"]
+
+
+def known(evidence: dict[str, Any]) -> list[dict[str, Any]]:
+    """The accepted deviations that excuse a failure of this run."""
+    return [one for one in evidence["deviations"] if one["state"] == "accepted"]
+
+
+def until(one: dict[str, Any]) -> str:
+    """How long a deviation is accepted, in words."""
+    return f"accepted until {one['until']}" if one["until"] else "accepted"
+
+
 def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: dict[str, str],
            results: list[dict[str, Any]]) -> dict[str, list[str]]:
     failed = [result for result in results if result["outcome"] == "violated"]

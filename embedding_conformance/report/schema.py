@@ -33,11 +33,13 @@ class CatalogueSize(Model):
 
 
 class Selection(Model):
-    """`by` are the options that chose among the claims; empty for a full run."""
+    """`by` are the options that chose among the claims; empty for a full run. `partial` are [claim, subject] of which some
+    checks were not run."""
 
     by: list[str]
     claims: Count
     of: Count
+    partial: list[tuple[str, str]] = []
 
 
 class Subject(BaseModel):
@@ -139,6 +141,23 @@ class Claim(Model):
     verdict: VerdictWord
     reason: str = ""
     subjects: dict[str, OwnVerdict] = {}
+
+
+class Deviation(Model):
+    """A failure of a claim that the user accepts, as it was written (`until` is the last day, in UTC; `match` words of the
+    failure's message; `case` part of a check's name), and what became of it."""
+
+    claim: str
+    because: Annotated[str, Field(min_length=1)]
+    issue: str
+    until: str
+    match: str
+    case: str
+    subject: str
+    origin: str
+    unknown: str
+    state: Literal["accepted", "outdated", "not judged"]
+    why: str
 
 
 class Bound(Model):
@@ -291,6 +310,7 @@ class Evidence(Model):
     proof: ProofSummary
     specimens: dict[str, Specimen]
     claims: list[Claim]
+    deviations: list[Deviation] = []
     results: Results
     figures: list[Figure]
     benchmarks: list[Benchmark]
