@@ -112,7 +112,8 @@ def _read_entry(path: Path, claim: str, node: yaml.Node, catalogue: Catalogue) -
     def place(key: str) -> str:
         return f"{path}:{_line(nodes.get(key, node))}"
 
-    return _entry(claim, {key: _scalar(path, claim, key, one) for key, one in nodes.items()}, place, catalogue)
+    fields = {key: _scalar(path, claim, key, one) if key in KEYS else "" for key, one in nodes.items()}
+    return _entry(claim, fields, place, catalogue)
 
 
 def from_mapping(values: Any, where: str, catalogue: Catalogue) -> tuple[Deviation, ...]:
@@ -159,14 +160,16 @@ def _why_unknown(claim_id: str, catalogue: Catalogue) -> str:
 
 
 def _check_events(path: Path, text: str) -> None:
-    """Refuse references, which can make a small file large, and nesting that means nothing here, before anything is built."""
+    """Before anything is built, refuse tags, references (which make a small file large) and nesting that means nothing here."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
             raise UsageError(f"{path}:{_line(event)}: references (*{event.anchor}) are not read here; write it out")
-        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+        if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag:
+            raise UsageError(f"{path}:{_line(event)}: tags ({event.tag}) are not read here")
+        if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+        elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > DEPTH:
             raise UsageError(f"{path}:{_line(event)}: nested too deep; an entry holds {_listed()}")
