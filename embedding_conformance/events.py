@@ -26,6 +26,7 @@ from .errors import Refusal
 
 if TYPE_CHECKING:
     from .collection import Run
+    from .subjects import Subject
 
 NODE_ID = re.compile(rf"\[(?P<claims>{ID.pattern}(?:\+{ID.pattern})*)-(?P<rest>.*)\]$", re.DOTALL)
 
@@ -51,10 +52,7 @@ class EventsFile:
         self._run = run
         self.write("opened", harness=__version__, started=datetime.now(UTC).isoformat(timespec="seconds"),
                    catalogue=run.catalogue.version, seed=run.seed, environment=environment(),
-                   subjects=[{"name": one.name, "title": one.title, "facets": sorted(one.facets),
-                              "capabilities": sorted(one.capabilities), "facts": one.facts,
-                              "declares": {key: [d.value, d.origin] for key, d in sorted(one.declares.items())}}
-                             for one in run.subjects.values()] if not run.prover else [])
+                   subjects=[about(one) for one in run.subjects.values()] if not run.prover else [])
 
     def refused(self, refusal: Refusal) -> None:
         self.write("refused", exit=int(refusal.exit), message=str(refusal))
@@ -109,6 +107,13 @@ class EventsFile:
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.write("finished", exit=int(exitstatus))
+
+
+def about(subject: Subject) -> dict[str, Any]:
+    """What the evidence says of a subject."""
+    return {"name": subject.name, "title": subject.title, "facets": sorted(subject.facets),
+            "capabilities": sorted(subject.capabilities), "facts": subject.facts,
+            "declares": {key: [one.value, one.origin] for key, one in sorted(subject.declares.items())}}
 
 
 def plain(node_id: str) -> str:

@@ -129,8 +129,7 @@ def _own(claim: Claim, results: list[Mapping[str, Any]], inapplicable: str | Non
     accepted: list[Deviation] = []
     for result in results:
         if result["outcome"] == "violated":
-            by = next((one for one in facts.deviations if one.about(claim.id, result["subject"]) and one.covers(result)
-                       and one.matches(result) and not one.ended(facts.today)), None)
+            by = accepting(facts.deviations, claim.id, result, facts.today)
             if by is None:
                 return Verdict("refuted", result["message"])
             accepted.append(by)
@@ -138,6 +137,12 @@ def _own(claim: Claim, results: list[Mapping[str, Any]], inapplicable: str | Non
         return Verdict("deviation", "; ".join(dict.fromkeys(one.shown() for one in accepted)))
     unproven = Verdict("unproven", "no registered fault has been shown to be caught by its tests")
     return _staled(claim, Verdict("verified") if claim.id in facts.proven else unproven, facts)
+
+
+def accepting(deviations: Iterable[Deviation], claim_id: str, result: Mapping[str, Any], today: str) -> Deviation | None:
+    """The first deviation that accepts the failure of a check of this claim."""
+    return next((one for one in deviations if one.about(claim_id, result["subject"]) and one.covers(result)
+                 and one.matches(result) and not one.ended(today)), None)
 
 
 def _standing(one: Deviation, found: Mapping[tuple[str, str], list[Mapping[str, Any]]], facts: Facts) -> Standing:

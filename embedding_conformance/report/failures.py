@@ -76,6 +76,8 @@ def repeat(evidence: dict[str, Any], claim_id: str, subject: str, *, with_docume
     """The command that judges one claim on one subject again, with the same inputs and declarations."""
     known: dict[str, Any] = next((one for one in evidence["subjects"] if one["name"] == subject),
                                  {"declares": {}, "facets": []})
+    if known.get("repeat"):
+        return str(known["repeat"]).replace("{claim}", claim_id)
     options = [option for key, (value, origin) in known["declares"].items() if origin == "--declare"
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
     if "document" in known["facets"] or with_documents:

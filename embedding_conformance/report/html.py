@@ -132,7 +132,7 @@ def _commands(evidence: dict[str, Any], claim: dict[str, Any], subjects: list[st
     commands = {name: repeat(evidence, claim["id"], name) for name in subjects}
     quoted = {name: shlex.quote(name) for name in subjects}
     options = {command.replace(f" check {quoted[name]}", " check", 1) for name, command in commands.items()}
-    if len(options) == 1:
+    if len(options) == 1 and len(commands) > 1:
         return [options.pop().replace(" check", f" check {' '.join(quoted.values())}", 1)]
     return list(commands.values())
 

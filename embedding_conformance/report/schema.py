@@ -43,7 +43,8 @@ class Selection(Model):
 
 
 class Subject(BaseModel):
-    """What was judged. `declares` is key -> [value, where that was said]."""
+    """What was judged. `declares` is key -> [value, where that was said]; `repeat` how one claim is judged again, where that is
+    no command of this program: "{claim}" stands for its id."""
 
     model_config = ConfigDict(extra="allow")
     name: str
@@ -52,6 +53,7 @@ class Subject(BaseModel):
     capabilities: list[str]
     facts: dict[str, Any]
     declares: dict[str, list[Any]]
+    repeat: str = ""
 
 
 class Documents(Model):
