@@ -28,8 +28,8 @@ from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_decl
 from .subjects.facets import FACETS
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
-#: a subject that was opened before pytest began, to be judged instead of those that the options name
-GIVEN: pytest.StashKey[Subject] = pytest.StashKey()
+#: a subject that was opened before pytest began, to be judged instead of those that the options name, and its reference
+GIVEN: pytest.StashKey[tuple[Subject, Any]] = pytest.StashKey()
 EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
 #: kinds of bound that leave room, so that a proof measures how much
@@ -159,7 +159,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         names = [f"fault:{name}" for name in sorted(specimens(documents=documents is not None))]
     else:
         names = option("conformance_subject") or [*DEFAULT, *(["documents"] if documents else [])]
-    given = config.stash.get(GIVEN, None)
+    given, reference = config.stash.get(GIVEN, (None, None))
     subjects = {} if given is None else {given.name: given}
     for name in names if given is None else ():
         if events:
@@ -179,6 +179,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     if prover:
         config.pluginmanager.register(prover, "conformance-prover")
     run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done)
+    run.refer(reference)
     if events:
         events.opened(run)
     return run

@@ -108,6 +108,9 @@ class EventsFile:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.write("finished", exit=int(exitstatus))
 
+    def pytest_unconfigure(self) -> None:
+        self._file.close()
+
 
 def about(subject: Subject) -> dict[str, Any]:
     """What the evidence says of a subject."""

@@ -115,11 +115,11 @@ class ChapterModule(SuiteModule):
             found = [item for item in super().collect() if isinstance(item, pytest.Function) and subject_of(item)]
         items = []
         for item in found:
-            mark = item.get_closest_marker("conformance_not_applicable")
-            if mark is None:
+            if (mark := item.get_closest_marker("conformance_not_applicable")) is None:
                 item.__dict__["location"] = (*self.place, item.name)
                 items.append(item)
-            for claim_id in claims_of(item) if mark else ():
+                continue
+            for claim_id in claims_of(item):
                 self.run.not_applicable.setdefault((claim_id, self.run.test), mark.args[0])
         return items
 
