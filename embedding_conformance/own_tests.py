@@ -153,8 +153,7 @@ class DeviationCheck(pytest.Item):
 
 
 def begin(config: pytest.Config, test: str, asked: Asked) -> Run:
-    """The run of one test of the user's own. Raises `UsageError` for wrong arguments, `NoVerdict` for a subject that cannot be
-    loaded."""
+    """The run of one test of the user's own, and everything that it needs of this pytest."""
     gathered = config.pluginmanager.get_plugin(OWN_TESTS)
     if gathered is None:
         gathered = Gathered(config)
@@ -164,15 +163,20 @@ def begin(config: pytest.Config, test: str, asked: Asked) -> Run:
     if test in gathered.runs:
         run: Run = gathered.runs[test]
         return run
+    gathered.runs[test] = run = opened(asked, test, config.getoption("conformance_seed"))
+    return run
+
+
+def opened(asked: Asked, test: str, seed: int) -> Run:
+    """What a test asks for, opened. Raises `UsageError` for wrong arguments, `NoVerdict` for a subject that is not loaded."""
     subject = open_given(asked.thing, asked.declares)
     check_facets(asked.facets, subject)
     accepted = from_mapping(asked.deviations, test, catalogue())
-    run = Run(catalogue(), {test: subject}, asked.facets, None, config.getoption("conformance_seed"), None, test=test,
-              deviations=tuple(one.model_copy(update={"subject": test}) for one in accepted))
-    run.thing = asked.thing if isinstance(asked.thing, str) else qualified(asked.thing)
-    run.refer(asked.reference)
     subject.name = test
-    gathered.runs[test] = run
+    run = Run(catalogue(), {test: subject}, asked.facets, None, seed, None, test=test,
+              thing=asked.thing if isinstance(asked.thing, str) else qualified(asked.thing),
+              deviations=tuple(one.model_copy(update={"subject": test}) for one in accepted))
+    run.refer(asked.reference)
     return run
 
 
@@ -215,9 +219,11 @@ def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
     def test(**given: Any) -> Any:
         return function(**{own.get(name, name): value for name, value in given.items()})
 
-    test.__signature__ = signature.replace(parameters=[  # type: ignore[attr-defined]
+    # Below a class of the user's pytest would take the first parameter for `self`, unless one is positional only.
+    nobody = inspect.Parameter("_", inspect.Parameter.POSITIONAL_ONLY)
+    test.__signature__ = signature.replace(parameters=[nobody, *(  # type: ignore[attr-defined]
         parameter.replace(name=PREFIX + name) if name not in parametrized else parameter
-        for name, parameter in signature.parameters.items()])
+        for name, parameter in signature.parameters.items())])
     return test
 
 
