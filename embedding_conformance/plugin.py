@@ -70,9 +70,11 @@ def _judging() -> bool:
 
 
 def _chapter(path: Path) -> bool:
+    if SUITES not in path.parents:
+        return False
     from .claims import NOT_CHAPTERS
 
-    return SUITES in path.parents and path.relative_to(SUITES).parts[0] not in NOT_CHAPTERS
+    return path.relative_to(SUITES).parts[0] not in NOT_CHAPTERS
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
