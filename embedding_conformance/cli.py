@@ -68,6 +68,8 @@ def cli() -> None:
 @click.option("--facet", "facets", multiple=True, metavar="NAME", help="Only this facet; an error if no subject has it.")
 @click.option("--declare", multiple=True, metavar="KEY=VALUE",
               help="What the subject promises: normalized, trained, out_of_range_below, ...")
+@click.option("--deviations", type=click.Path(path_type=Path), metavar="FILE",
+              help="Known failures that are accepted, each with its reason (YAML); one that no longer fails is a failure.")
 @click.option("--documents", type=click.Path(path_type=Path), metavar="DIR",
               help="The three documents: check that cited passages are unchanged and every line is covered, judge facts "
                    "about them, show the passages.")
@@ -85,9 +87,10 @@ def cli() -> None:
 @click.option("-q", "quiet", is_flag=True, help="Only failures and the last line.")
 @click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
-          documents: Path | None, report: Path | None, since: Path | None, seed: str, timeout: float, unverified: str | None,
-          workers: int, first_failure: bool, quiet: bool, verbose: bool) -> None:
+          deviations: Path | None, documents: Path | None, report: Path | None, since: Path | None, seed: str,
+          timeout: float, unverified: str | None, workers: int, first_failure: bool, quiet: bool, verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
+    from . import deviations as accepted
     from . import documents as passages
     from . import proof
     from .report import changes, store
@@ -104,7 +107,8 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
         catalogue, passages.read(catalogue, documents), proof.read_records(catalogue),
         command=["embedding-conformance", *sys.argv[1:]],
         selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
-        unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified) if one not in ("", "none")])
+        unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified) if one not in ("", "none")],
+        deviations=accepted.read(deviations, catalogue) if deviations else ())
     plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
                 keyword=keyword, seed=_seed(seed), workers=workers, first_failure=first_failure, timeout=timeout)
     terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
@@ -113,12 +117,12 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
     evidence = assemble(context, outcome)
     if earlier is not None:
         evidence = changes.compare(evidence, earlier)
-    _write(evidence, folder)
+    draft = _write(evidence, folder)
     announce(evidence)
     if outcome.refused:
         no_verdict(outcome.refused[1], evidence)
     else:
-        terminal.finish(evidence, outcome, folder / "index.html")
+        terminal.finish(evidence, outcome, folder / "index.html", draft)
     sys.exit(evidence["verdict"]["exit"])
 
 
@@ -234,11 +238,11 @@ def _writable(folder: Path) -> None:
         raise UsageError(f"--report {folder}: cannot write there: {error.strerror}") from error
 
 
-def _write(evidence: dict[str, Any], folder: Path) -> None:
+def _write(evidence: dict[str, Any], folder: Path) -> Path | None:
     from . import report
 
     try:
-        report.write(evidence, folder)
+        return report.write(evidence, folder)
     except OSError as error:
         click.echo(f"embedding-conformance: the report could not be written to {folder}: {error.strerror}; "
                    "the results are in events.jsonl, if that is whole", err=True)

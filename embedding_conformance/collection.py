@@ -9,6 +9,7 @@ import shlex
 import traceback
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import pytest
 from . import claims as catalogue_of
 from . import pytest_fixtures
 from .claims import Catalogue
+from .deviations import Deviation
 from .errors import Refusal, UsageError, nearest
-from .events import EventsFile
+from .events import EventsFile, about, environment
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover
@@ -26,11 +28,15 @@ from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_decl
 from .subjects.facets import FACETS
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
+#: a subject that was opened before pytest began, to be judged instead of those that the options name, and its reference
+GIVEN: pytest.StashKey[tuple[Subject, Any]] = pytest.StashKey()
 EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
 #: kinds of bound that leave room, so that a proof measures how much
 APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
+#: opens the names of fixtures where a user's own fixtures may have the names that suites use
+PREFIX = "conformance_"
 
 
 class Vacuous(Exception):
@@ -51,13 +57,50 @@ class Run:
     documents: Path | None
     seed: int
     prover: Prover | None
-    resume: frozenset[str]
+    resume: frozenset[str] = frozenset()
+    #: the node id of the test of the user's own below which the suites are collected; empty for a run of the suites alone
+    test: str = ""
+    #: what such a test judges, in words
+    thing: str = ""
+    #: the failures that it accepts
+    deviations: tuple[Deviation, ...] = ()
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    #: node id -> what became of a check in this process
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: (claim, subject) -> why a claim does not apply, among those that were selected
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: (claim, subject) of which not all checks were selected
+    partial: set[tuple[str, str]] = field(default_factory=set)
+    #: node id -> (claim, subject), of the checks that there were before pytest selected
+    offered: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    #: node ids of those that pytest selected
+    selected: frozenset[str] = frozenset()
 
     def subject(self, name: str) -> Subject:
         """The subject of this name; in a proof an empty one, for which the prover puts in every specimen."""
         return Subject(PLACEHOLDER, "", frozenset(), {}) if name == PLACEHOLDER and self.prover else self.subjects[name]
+
+    def refer(self, reference: Any) -> None:
+        """Compare the subjects with `reference`, a subject's name or an object; nothing for None."""
+        if reference is not None:
+            raise UsageError("reference: no claim compares a subject with another one")
+
+    def argument(self, name: str) -> Any:
+        """What the fixture `name` gives a check that is called without pytest, where that is not a handle."""
+        return {"seed": self.seed}[name]
+
+    def facts(self) -> dict[str, Any]:
+        """Everything about a test of the user's own but the results, for another process."""
+        subject = self.subjects[self.test]
+        collected = {node_id: keys for node_id, keys in self.offered.items() if node_id in self.selected}
+        applies = {key for keys in self.offered.values() for key in keys}
+        return {"test": self.test, "thing": self.thing, "seed": self.seed, "started": self.started,
+                "environment": environment(),
+                "subject": {**about(subject), "repeat": f'pytest "{self.test}" -k {{claim}}'},
+                "deviations": [one.model_dump(mode="json") for one in self.deviations],
+                "collected": [[node_id, [claim for claim, _ in keys]] for node_id, keys in collected.items()],
+                "not_applicable": [[key[0], why] for key, why in sorted(self.not_applicable.items()) if key not in applies],
+                "partial": sorted(claim for claim, _ in self.partial)}
 
     def inapplicable(self) -> list[list[str]]:
         """[claim, subject, reason] of what does not apply, in order."""
@@ -67,8 +110,16 @@ class Run:
 class SuiteModule(pytest.Module):
     """A test module of a chapter, imported below this package's name wherever the suites lie."""
 
+    #: what its tests judge
+    run: Run
+
+    @property
+    def source(self) -> Path:
+        """The file of the suite."""
+        return self.path
+
     def _getobj(self) -> Any:
-        return importlib.import_module(f"embedding_conformance.suites.{self.path.parent.name}.{self.path.stem}")
+        return importlib.import_module(f"embedding_conformance.suites.{self.source.parent.name}.{self.source.stem}")
 
 
 def begin(config: pytest.Config) -> Run:
@@ -109,8 +160,9 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         names = [f"fault:{name}" for name in sorted(specimens(documents=documents is not None))]
     else:
         names = option("conformance_subject") or [*DEFAULT, *(["documents"] if documents else [])]
-    subjects = {}
-    for name in names:
+    given, reference = config.stash.get(GIVEN, (None, None))
+    subjects = {} if given is None else {given.name: given}
+    for name in names if given is None else ():
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
@@ -128,6 +180,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     if prover:
         config.pluginmanager.register(prover, "conformance-prover")
     run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done)
+    run.refer(reference)
     if events:
         events.opened(run)
     return run
@@ -136,7 +189,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
 def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...]) -> None:
     """One item for every subject that offers the facets of this test; those whose needs it does not meet are dropped
     later, when the selection is known, so that they can be reported as not applicable."""
-    facets = FACETS.keys() & set(metafunc.fixturenames)
+    facets = FACETS.keys() & {name.removeprefix(PREFIX) for name in metafunc.fixturenames}
     where = f"{metafunc.definition.path.parent.name}/{metafunc.definition.path.name} {metafunc.definition.name}"
     if not facets:
         raise UsageError(f"{where}: a test takes its subject by the name of a facet: {', '.join(FACETS)}")
@@ -150,7 +203,8 @@ def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...])
         run.prover.applicable[str(metafunc.definition.path), metafunc.definition.originalname] = names
         reasons = {PLACEHOLDER: ""} if names else {}
     metafunc.parametrize(
-        "conformance_subject", indirect=True, ids=[f"{'+'.join(claim_ids)}-{name}" for name in reasons],
+        "conformance_subject", indirect=True,
+        ids=["+".join(claim_ids) if run.test else f"{'+'.join(claim_ids)}-{name}" for name in reasons],
         argvalues=[pytest.param(name, marks=pytest.mark.conformance_not_applicable(reason)) if reason else name
                    for name, reason in reasons.items()])
 
@@ -167,22 +221,24 @@ def _why_not(run: Run, subject: Subject, claim_ids: tuple[str, ...], facets: set
 
 def arrange(run: Run, items: list[pytest.Item]) -> None:
     """Before pytest selects by -k: drop tests that concern no subject, and let -k see the words of the claims."""
-    items[:] = [item for item in items if not isinstance(item.parent, SuiteModule) or _subject(item) is not None]
+    items[:] = [item for item in items if run_of(item) is not run or subject_of(item) is not None]
     proxies: dict[str, list[str]] = {}
     for claim in run.catalogue:
         for other in claim.proxy:
             proxies.setdefault(other, []).append(claim.id)
     words: dict[str, set[str]] = {}
     for item in items:
-        if not isinstance(item.parent, SuiteModule):
+        if run_of(item) is not run:
             continue
-        for claim_id in _claims(item):
+        for claim_id in claims_of(item):
             for named in (claim_id, *proxies.get(claim_id, ())):
                 if named not in words:
                     words[named] = {named, *re.findall(r"[^\W_]+", run.catalogue[named].words())}
                 item.extra_keyword_matches.update(words[named])
+        if item.get_closest_marker("conformance_not_applicable") is None:
+            run.offered[item.nodeid] = [(claim_id, subject_of(item) or "") for claim_id in claims_of(item)]
         # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
-        item.name = item.name.replace(f"-{_subject(item)}", "")
+        item.name = item.name.replace(f"-{subject_of(item)}", "")
     if run.prover:
         for item in items:
             # What needs the model stays in one process, or every process would build every faulty model.
@@ -193,27 +249,39 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
 def settle(run: Run, items: list[pytest.Item]) -> None:
     """After pytest has selected: what does not apply becomes a reason instead of a test."""
     kept = []
+    run.selected = frozenset(item.nodeid for item in items)
     for item in items:
-        item.name = item.nodeid.rpartition("::")[2] if isinstance(item.parent, SuiteModule) else item.name
+        if run_of(item) is not run:
+            kept.append(item)
+            continue
+        item.name = item.nodeid.rpartition("::")[2]
         mark = item.get_closest_marker("conformance_not_applicable")
         if mark is None:
             if item.nodeid not in run.resume:
                 kept.append(item)
             continue
-        for claim_id in _claims(item):
-            run.not_applicable.setdefault((claim_id, _subject(item) or ""), mark.args[0])
-    applies = {(claim_id, _subject(item) or "") for item in kept for claim_id in _claims(item)}
+        for claim_id in claims_of(item):
+            run.not_applicable.setdefault((claim_id, subject_of(item) or ""), mark.args[0])
+    applies = {(claim_id, subject_of(item) or "") for item in kept if run_of(item) is run for claim_id in claims_of(item)}
     for key in applies & run.not_applicable.keys():
         del run.not_applicable[key]  # another test of the claim can be run on this subject
+    run.partial = applies & {key for node_id, keys in run.offered.items() if node_id not in run.selected for key in keys}
     items[:] = kept
 
 
-def _claims(item: pytest.Item) -> tuple[str, ...]:
+def run_of(item: pytest.Item) -> Run | None:
+    """The run that a check belongs to; None for any other test."""
+    return item.parent.run if isinstance(item.parent, SuiteModule) else None
+
+
+def claims_of(item: pytest.Item) -> tuple[str, ...]:
+    """The claims that a check judges."""
     mark = item.get_closest_marker("claim")
     return mark.args if mark and isinstance(item.parent, SuiteModule) else ()
 
 
-def _subject(item: pytest.Item) -> str | None:
+def subject_of(item: pytest.Item) -> str | None:
+    """The name of the subject that a check judges; None for one that there is no subject for."""
     callspec = getattr(item, "callspec", None)
     name = callspec.params.get("conformance_subject") if callspec else None
     return name if isinstance(name, str) else None
@@ -221,7 +289,7 @@ def _subject(item: pytest.Item) -> str | None:
 
 def item_facts(item: pytest.Item) -> list[Any]:
     """What the events file says of a collected item: node id, claims, subject."""
-    return [item.nodeid, list(_claims(item)), _subject(item)]
+    return [item.nodeid, list(claims_of(item)), subject_of(item)]
 
 
 def judged(item: pytest.Function) -> Generator[None, Any, Any]:
@@ -241,17 +309,23 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
     if error is None and (call.when != "call" or run.prover):
         return
     evidence = item.stash.get(EVIDENCE, None) or Evidence()
-    data: dict[str, Any] = {"claims": list(_claims(item)), "subject": _subject(item), "outcome": "passed",
+    data: dict[str, Any] = {"claims": list(claims_of(item)), "subject": subject_of(item), "outcome": "passed",
                             "raised": False, "message": "", **evidence.summary()}
     if isinstance(error, ClaimViolation):
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
-        report.longrepr = explain(run, data)
+        if not run.test:
+            report.longrepr = explain(run, data)
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
     if evidence.figures:
         data["figures"] = evidence.figures
-    report.user_properties.append((PROPERTY, json.dumps(data)))
+    if run.test:
+        from . import own_tests
+
+        own_tests.describe(run, item, error, report, data)
+    else:
+        report.user_properties.append((PROPERTY, json.dumps(data)))
 
 
 def explain(run: Run, result: dict[str, Any]) -> str:

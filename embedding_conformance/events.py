@@ -26,6 +26,7 @@ from .errors import Refusal
 
 if TYPE_CHECKING:
     from .collection import Run
+    from .subjects import Subject
 
 NODE_ID = re.compile(rf"\[(?P<claims>{ID.pattern}(?:\+{ID.pattern})*)-(?P<rest>.*)\]$", re.DOTALL)
 
@@ -51,10 +52,7 @@ class EventsFile:
         self._run = run
         self.write("opened", harness=__version__, started=datetime.now(UTC).isoformat(timespec="seconds"),
                    catalogue=run.catalogue.version, seed=run.seed, environment=environment(),
-                   subjects=[{"name": one.name, "title": one.title, "facets": sorted(one.facets),
-                              "capabilities": sorted(one.capabilities), "facts": one.facts,
-                              "declares": {key: [d.value, d.origin] for key, d in sorted(one.declares.items())}}
-                             for one in run.subjects.values()] if not run.prover else [])
+                   subjects=[about(one) for one in run.subjects.values()] if not run.prover else [])
 
     def refused(self, refusal: Refusal) -> None:
         self.write("refused", exit=int(refusal.exit), message=str(refusal))
@@ -75,15 +73,14 @@ class EventsFile:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
-        found = getattr(node, "workeroutput", {}).get("conformance_not_applicable")
-        if found:
-            self.write("not_applicable", not_applicable=found)
+        if found := getattr(node, "workeroutput", {}).get("conformance_left_out"):
+            self.write("not_applicable", not_applicable=found[0], partial=found[1])
 
     def _collection(self, items: list[list[Any]]) -> None:
         assert self._run is not None
         self._collected = {item[0] for item in items}
         self.write("collected", items=items)
-        self.write("not_applicable", not_applicable=self._run.inapplicable())
+        self.write("not_applicable", not_applicable=self._run.inapplicable(), partial=sorted(map(list, self._run.partial)))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         if os.getppid() != self._parent:
@@ -110,6 +107,16 @@ class EventsFile:
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.write("finished", exit=int(exitstatus))
+
+    def pytest_unconfigure(self) -> None:
+        self._file.close()
+
+
+def about(subject: Subject) -> dict[str, Any]:
+    """What the evidence says of a subject."""
+    return {"name": subject.name, "title": subject.title, "facets": sorted(subject.facets),
+            "capabilities": sorted(subject.capabilities), "facts": subject.facts,
+            "declares": {key: [one.value, one.origin] for key, one in sorted(subject.declares.items())}}
 
 
 def plain(node_id: str) -> str:

@@ -7,18 +7,23 @@ the standard library, and acts only on the suites of this package.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Generator
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from . import home
+from .asked import REQUEST
 
 if TYPE_CHECKING:
     from .collection import Run
 
 SUITES = home() / "suites"
+#: the name of the plugin that gathers what the tests of a user's own judged
+OWN_TESTS = "conformance-own-tests"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="judge only this facet (repeatable)")
     group.addoption("--conformance-documents", metavar="DIR", help="where the documents lie: judge facts about them, too")
     group.addoption("--conformance-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
+    group.addoption("--conformance-report", metavar="DIR", help="write the report on what conformance(...) judged")
     group.addoption("--conformance-events", metavar="FILE", help="append one JSON line for every finished test")
     group.addoption("--conformance-resume", metavar="FILE", help="leave out the tests that this file lists by node id")
     group.addoption("--conformance-prove", action="store_true", help="judge every fault and sound variant")
@@ -44,6 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "xdist_group(name): the tests of one faulty subject go to one worker")
     if config.getoption("conformance_events"):
         _run(config)
+    # With pytest-xdist this process collects nothing, and learns from the workers whether there was something to judge.
+    if config.getoption("tx", None) and not hasattr(config, "workerinput"):
+        from .gathered import Gathered
+
+        config.pluginmanager.register(Gathered(config), OWN_TESTS)
 
 
 def _run(config: pytest.Config) -> Run:
@@ -59,9 +70,11 @@ def _judging() -> bool:
 
 
 def _chapter(path: Path) -> bool:
+    if SUITES not in path.parents:
+        return False
     from .claims import NOT_CHAPTERS
 
-    return SUITES in path.parents and path.relative_to(SUITES).parts[0] not in NOT_CHAPTERS
+    return path.relative_to(SUITES).parts[0] not in NOT_CHAPTERS
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -76,40 +89,70 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
         return None
     from .collection import SuiteModule
 
-    _run(parent.config)
-    return SuiteModule.from_parent(parent, path=module_path)
+    module = SuiteModule.from_parent(parent, path=module_path)
+    module.run = _run(parent.config)
+    return module
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> pytest.Collector | None:
+    asked = vars(obj).get(REQUEST) if isinstance(obj, FunctionType) else None
+    if asked is None or not collector.funcnamefilter(name):
+        return None
+    from .own_tests import OwnTest
+
+    return OwnTest.from_parent(collector, name=name, asked=asked)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    mark = metafunc.definition.get_closest_marker("claim")
-    if mark and _chapter(metafunc.definition.path):
-        from .collection import parametrize
+    if not _judging():
+        return
+    from .collection import parametrize, run_of
 
-        parametrize(_run(metafunc.config), metafunc, mark.args)
+    run, mark = run_of(metafunc.definition), metafunc.definition.get_closest_marker("claim")
+    if run and mark:
+        parametrize(run, metafunc, mark.args)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, Any, Any]:
     if not _judging():
         return (yield)
-    from .collection import RUN, arrange, settle
+    from .collection import arrange, run_of, settle
 
-    if RUN not in config.stash:
-        return (yield)
-    arrange(config.stash[RUN], items)
+    runs = list({id(run): run for run in map(run_of, items) if run}.values())
+    for run in runs:
+        arrange(run, items)
     result = yield
-    settle(config.stash[RUN], items)
+    for run in runs:
+        settle(run, items)
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    if not _judging():
+        return (yield)
+    from .collection import run_of
+
+    run = run_of(item)
+    if run is None or not run.test:
+        return (yield)
+    # A warning that the user's configuration turns into an error is no answer of the subject: `check` sees none either.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     if not _judging():
         return (yield)
-    from .collection import RUN, SuiteModule, judged
+    from .collection import judged, run_of
 
-    if isinstance(pyfuncitem.parent, SuiteModule) and not pyfuncitem.config.stash[RUN].prover:
+    run = run_of(pyfuncitem)
+    if run and not run.prover:
         return (yield from judged(pyfuncitem))
     return (yield)
 
@@ -119,10 +162,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = yield
     if not _judging():
         return report
-    from .collection import RUN, SuiteModule, describe
+    from .collection import describe, run_of
 
-    if isinstance(item.parent, SuiteModule):
-        describe(item.config.stash[RUN], item, call, report)
+    if run := run_of(item):
+        describe(run, item, call, report)
     return report
 
 
@@ -133,10 +176,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
     # A worker of pytest-xdist tells the process that writes the events what does not apply.
     if RUN in session.config.stash and hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["conformance_not_applicable"] = session.config.stash[RUN].inapplicable()
+        run = session.config.stash[RUN]
+        session.config.workeroutput["conformance_left_out"] = [run.inapplicable(), sorted(map(list, run.partial))]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if tests := config.pluginmanager.get_plugin(OWN_TESTS):
+        tests.summarize(terminalreporter)
+    if config.getoption("conformance_report") and not (tests and tests.written):
+        terminalreporter.write_line("embedding conformance: no test of conformance(...) was run, and no report written")
     if not _judging():
         return
     from .collection import RUN, summarize

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def evidence(request: pytest.FixtureRequest, seed: int) -> Evidence:
+def evidence(request: pytest.FixtureRequest) -> Evidence:
     """The gateway of this test: every assertion of a suite goes through it."""
     from .baselines import Store
     from .collection import EVIDENCE
     from .evidence import Evidence
 
     def store() -> Store:
-        subject = request.getfixturevalue("conformance_subject")
-        return Store(request.path.parent.name, subject.name, seed, subject.facts,
+        subject, module = request.getfixturevalue("conformance_subject"), request.node.parent
+        return Store(module.source.parent.name, subject.name, module.run.seed, subject.facts,
                      request.getfixturevalue("ndarrays_regression"),
                      write=request.config.getoption("conformance_write_baselines"))
 
@@ -34,19 +34,18 @@ def evidence(request: pytest.FixtureRequest, seed: int) -> Evidence:
 @pytest.fixture
 def conformance_subject(request: pytest.FixtureRequest) -> Subject:
     """The one subject of this test."""
-    from .collection import RUN
-
-    return request.config.stash[RUN].subject(request.param)
+    subject: Subject = request.node.parent.run.subject(request.param)
+    return subject
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of the generated inputs of this run."""
-    return int(request.config.getoption("conformance_seed"))
+    return int(request.node.parent.run.seed)
 
 
 def _handle(name: str) -> Any:
-    @pytest.fixture(name=name)
+    @pytest.fixture
     def fixture(request: pytest.FixtureRequest, conformance_subject: Subject) -> Iterator[handles.Handle]:
         from .collection import HANDLES, SubjectChanged
         from .handles import HANDLES as KINDS

@@ -56,6 +56,8 @@ class Outcome:
     #: node id -> (claims, subject)
     collected: dict[str, tuple[list[str], str]] = field(default_factory=dict)
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: (claim, subject) of which not all checks were selected
+    partial: set[tuple[str, str]] = field(default_factory=set)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: in a proof: what every test made of every specimen
     proved: list[dict[str, Any]] = field(default_factory=list)
@@ -68,6 +70,12 @@ class Outcome:
     #: why the harness itself failed, in the child's own last words
     broke: str = ""
     seconds: float = 0.0
+
+    def incomplete(self) -> frozenset[tuple[str, str]]:
+        """(claim, subject) of which not every check has a result."""
+        waiting = {(claim, subject) for node_id in self.missing() for claims, subject in [self.collected[node_id]]
+                   for claim in claims}
+        return frozenset(self.partial | waiting)
 
     def missing(self) -> list[str]:
         return [node_id for node_id in self.collected if node_id not in self.results and node_id not in self.lost]
@@ -131,32 +139,46 @@ def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome
         watch.read()
         return False
     if watch.refused or watch.finished is not None:
-        # 0 and 1 are pytest's passed and failed; 5 is that nothing was selected.
-        if watch.finished == 4:
-            # pytest's own usage error: the expression of -k is the one word of the user's that it parses.
-            outcome.refused = (Exit.USAGE, _last_words(log, 1).removeprefix("ERROR: "))
-        elif watch.finished in (2, 3):  # a suite that cannot be collected, or an error inside pytest
-            outcome.broke = _last_words(log)
-        if plan.first_failure:
-            outcome.not_run = outcome.missing()
-        for node_id in [] if outcome.interrupted or outcome.refused or plan.first_failure else outcome.missing():
-            outcome.lost[node_id] = watch.lost.get(node_id, "the test was collected and never reported")
+        _conclude(watch, outcome, _printed(log), first_failure=plan.first_failure)
         return False
     how = f"did not answer for {plan.timeout:g} s" if not ended else _death(child.returncode)
     if not watch.running:
         if outcome.collected:
-            outcome.broke = f"the process {how} between two tests: {_last_words(log)}"
+            outcome.broke = f"the process {how} between two tests: {_last_words(_printed(log))}"
         elif watch.opening:
             outcome.refused = (Exit.NO_VERDICT, f"{watch.opening} {how} while it was loaded")
         elif watch.opened:
             # Subjects that are made when first used have not been touched: the suites could not be collected.
-            outcome.broke = f"the process {how} while the suites were collected: {_last_words(log)}"
+            outcome.broke = f"the process {how} while the suites were collected: {_last_words(_printed(log))}"
         else:
-            outcome.broke = f"the process {how} before it began: {_last_words(log)}"
+            outcome.broke = f"the process {how} before it began: {_last_words(_printed(log))}"
         return False
     for node_id in watch.running:
         outcome.lost[node_id] = f"the process {how} in this test"
     return True
+
+
+def follow(path: Path, printed: str, *, interrupted: bool) -> Outcome:
+    """The outcome of a run in this process, which wrote its events to `path` and has ended."""
+    outcome = Outcome(interrupted=interrupted)
+    watch = _Watch(path, 0, outcome, lambda outcome, event: None)
+    watch.read()
+    _conclude(watch, outcome, printed, first_failure=False)
+    return outcome
+
+
+def _conclude(watch: _Watch, outcome: Outcome, printed: str, *, first_failure: bool) -> None:
+    """Make of a run that came to its own end what that end says."""
+    # 0 and 1 are pytest's passed and failed; 5 is that nothing was selected.
+    if watch.finished == 4:
+        # pytest's own usage error: the expression of -k is the one word of the user's that it parses.
+        outcome.refused = (Exit.USAGE, _last_words(printed, 1).removeprefix("ERROR: "))
+    elif watch.finished in (2, 3) and not outcome.interrupted:  # a suite that cannot be collected, or an error inside pytest
+        outcome.broke = _last_words(printed)
+    if first_failure:
+        outcome.not_run = outcome.missing()
+    for node_id in [] if outcome.interrupted or outcome.refused or first_failure else outcome.missing():
+        outcome.lost[node_id] = watch.lost.get(node_id, "the test was collected and never reported")
 
 
 class _Watch:
@@ -211,6 +233,7 @@ class _Watch:
 
     def _not_applicable(self, event: dict[str, Any]) -> None:
         self._outcome.not_applicable |= {(claim, subject): why for claim, subject, why in event["not_applicable"]}
+        self._outcome.partial |= {(claim, subject) for claim, subject in event["partial"]}
 
     def _started(self, event: dict[str, Any]) -> None:
         self.running[event["nodeid"]] = None
@@ -292,9 +315,13 @@ def _death(code: int) -> str:
     return f"ended with exit code {code}"
 
 
-def _last_words(log: Path, count: int = 3) -> str:
-    """The last lines that the child printed, as one."""
-    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+def _printed(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
+def _last_words(printed: str, count: int = 3) -> str:
+    """The last lines that a run printed, as one."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
     errors = [line[1:].strip() for line in lines if line.startswith("E ")]  # as pytest marks what was raised
     return " | ".join((errors or lines)[-count:])[-400:] if lines else "it printed nothing"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .claims import Catalogue, Claim
+from .deviations import Deviation
 from .errors import Exit
 
 #: from the worst to the best; a claim's overall verdict is the worst over its subjects
@@ -25,12 +26,23 @@ class Verdict:
     lost: bool = False
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What became of an accepted deviation: "accepted", "outdated", or "not judged" where its checks did not all run."""
+
+    deviation: Deviation
+    state: str
+    #: of an outdated one, what is wrong with it and what to do
+    why: str = ""
+
+
 @dataclass
 class Judgement:
-    """All verdicts of a run: by claim and subject, and overall by claim."""
+    """All verdicts of a run: by claim and subject, and overall by claim; and what became of the accepted deviations."""
 
     by_subject: dict[str, dict[str, Verdict]]
     overall: dict[str, Verdict]
+    deviations: list[Standing] = field(default_factory=list)
 
     def counts(self, claim_ids: Iterable[str] | None = None) -> dict[str, int]:
         """How many claims have each verdict overall; the numbers add up to the number of claims."""
@@ -53,6 +65,12 @@ class Facts:
     stale_sources: frozenset[str] = frozenset()
     #: claims whose tests have been shown to fail on a fault
     proven: frozenset[str] = frozenset()
+    #: the failures that the user accepts
+    deviations: tuple[Deviation, ...] = ()
+    #: the day of the run, an ISO date, by which a deviation has ended or not; empty where it is not known
+    today: str = ""
+    #: (claim, subject) of which some checks were not run, so that nothing follows from those that passed
+    partial: frozenset[tuple[str, str]] = frozenset()
 
 
 def judge(catalogue: Catalogue, results: Iterable[Mapping[str, Any]], facts: Facts) -> Judgement:
@@ -90,7 +108,12 @@ def judge(catalogue: Catalogue, results: Iterable[Mapping[str, Any]], facts: Fac
             overall[claim.id] = Verdict("informative", claim.why)
         elif by_subject[claim.id]:
             overall[claim.id] = worst(by_subject[claim.id].values())
-    return Judgement(by_subject, overall)
+    return Judgement(by_subject, overall, [_standing(one, found, facts) for one in facts.deviations])
+
+
+def outdated(judgement: Judgement) -> list[Standing]:
+    """The accepted deviations that fail a run."""
+    return [one for one in judgement.deviations if one.state == "outdated"]
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -103,11 +126,46 @@ def _own(claim: Claim, results: list[Mapping[str, Any]], inapplicable: str | Non
     broken = sorted((result for result in results if result["outcome"] == "error"), key=lambda result: "lost" in result)
     if broken:
         return Verdict("error", broken[0]["message"], lost="lost" in broken[0])
+    accepted: list[Deviation] = []
     for result in results:
         if result["outcome"] == "violated":
-            return Verdict("refuted", result["message"])
+            by = accepting(facts.deviations, claim.id, result, facts.today)
+            if by is None:
+                return Verdict("refuted", result["message"])
+            accepted.append(by)
+    if accepted:
+        return Verdict("deviation", "; ".join(dict.fromkeys(one.shown() for one in accepted)))
     unproven = Verdict("unproven", "no registered fault has been shown to be caught by its tests")
     return _staled(claim, Verdict("verified") if claim.id in facts.proven else unproven, facts)
+
+
+def accepting(deviations: Iterable[Deviation], claim_id: str, result: Mapping[str, Any], today: str) -> Deviation | None:
+    """The first deviation that accepts the failure of a check of this claim."""
+    return next((one for one in deviations if one.about(claim_id, result["subject"]) and one.covers(result)
+                 and one.matches(result) and not one.ended(today)), None)
+
+
+def _standing(one: Deviation, found: Mapping[tuple[str, str], list[Mapping[str, Any]]], facts: Facts) -> Standing:
+    """Whether an accepted deviation still says something true."""
+    if one.unknown:
+        return Standing(one, "outdated", f"{one.claim} {one.unknown}: remove the entry")
+    keys = [key for key in found if one.about(*key)]
+    covered = [result for key in keys for result in found[key] if one.covers(result)]
+    failed = [result for result in covered if result["outcome"] == "violated"]
+    whole = not any(result["outcome"] == "error" for key in keys for result in found[key]) and not facts.partial & set(keys)
+    if not covered:
+        if keys and whole:
+            return Standing(one, "outdated", f'no check of {one.claim} has "{one.case}" in its name: mend or remove the entry')
+        return Standing(one, "not judged")
+    if one.until and one.ended(facts.today):
+        return Standing(one, "outdated", f"it ended on {one.until.isoformat()}: mend the failure, or write a later date"
+                        if failed else f"it ended on {one.until.isoformat()}, and no longer fails: remove the entry")
+    if failed and not any(map(one.matches, failed)):
+        return Standing(one, "outdated", f'it fails otherwise than by "{one.match}": {failed[0]["message"]}: mend the failure, '
+                                         "or write another `match`")
+    if failed:
+        return Standing(one, "accepted")
+    return Standing(one, "outdated", "it no longer fails: remove the entry") if whole else Standing(one, "not judged")
 
 
 def _staled(claim: Claim, verdict: Verdict, facts: Facts) -> Verdict:
@@ -157,7 +215,7 @@ def exit_code(judgement: Judgement, selected: Iterable[str], lost: int) -> Exit:
     verdicts = [judgement.overall[claim_id] for claim_id in selected if claim_id in judgement.overall]
     words = [verdict.word for verdict in verdicts]
     codes = []
-    if any(verdict.word in FAILING and not verdict.lost for verdict in verdicts):
+    if any(verdict.word in FAILING and not verdict.lost for verdict in verdicts) or outdated(judgement):
         codes.append(Exit.REFUTED)
     if lost:
         codes.append(Exit.NO_VERDICT)

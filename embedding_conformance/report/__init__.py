@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from . import html, junit, store, summary
+from . import drafts, html, junit, store, summary
 
 #: file name -> function from evidence to text
 FILES = {"index.html": html.render, "junit.xml": junit.render, "summary.md": summary.render}
 
 
-def write(evidence: dict[str, Any], folder: Path) -> None:
-    """Write the evidence and every report made from it; each file appears whole or not at all."""
+def write(evidence: dict[str, Any], folder: Path) -> Path | None:
+    """Write the evidence and every report made from it; each file appears whole or not at all. Returns where deviations for
+    the failures are drafted, if any are."""
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists() and not (folder / "README.md").exists():
@@ -30,6 +31,19 @@ def write(evidence: dict[str, Any], folder: Path) -> None:
     if target := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(target).open("a", encoding="utf-8") as file:
             file.write(summary.render(evidence))
+    return _draft(evidence, folder)
+
+
+def _draft(evidence: dict[str, Any], folder: Path) -> Path | None:
+    """Write the draft of deviations where nobody's edited file is lost, and remove an older one."""
+    for name in drafts.NAMES:
+        if drafts.untouched(folder / name):
+            (folder / name).unlink(missing_ok=True)
+    text, path = drafts.render(evidence), drafts.place(folder)
+    if not text or path is None:
+        return None
+    atomically(path, text)
+    return path
 
 
 def write_as(evidence: dict[str, Any], path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .failures import Failure, failures
+from .failures import Failure, failures, outdated
 
 #: GitHub shows ten a step and drops the rest without a word
 MOST = 10
@@ -25,20 +25,29 @@ def render(evidence: dict[str, Any]) -> list[str]:
     """At most ten lines; where there are more failures, the last says how many."""
     failed = failures(evidence)
     places = {claim["id"]: claim["tests"][0]["place"] for claim in evidence["claims"] if claim["tests"]}
-    shown = failed if len(failed) <= MOST else failed[:MOST - 1]
-    lines = [_line(failure, places.get(failure.claim, "")) for failure in shown]
-    if len(failed) > len(shown):
-        lines.append(f"::error title=embedding-conformance::and {len(failed) - len(shown)} more failures; "
-                     "the report has all of them")
-    if not failed and evidence["verdict"]["exit"]:
+    lines = [_line(failure, places.get(failure.claim, "")) for failure in failed]
+    lines += [_outdated(one) for one in outdated(evidence)]
+    if len(lines) > MOST:
+        rest = len(lines) - MOST + 1
+        lines[MOST - 1:] = [f"::error title=embedding-conformance::and {rest} more failures; the report has all of them"]
+    if not lines and evidence["verdict"]["exit"]:
         reasons = "; ".join(evidence["verdict"]["reasons"]) or evidence["verdict"]["word"]
         lines.append(f"::error title=embedding-conformance::{_message(reasons)}")
     return lines
 
 
+def _outdated(one: dict[str, Any]) -> str:
+    file, _, line = one["origin"].rpartition(":")
+    where = f"file={_property(file)},line={line}," if file and line.isdigit() else ""
+    title, said = f"deviation of {one['claim']} outdated", f"{one['why']} (accepted: {one['because']})"
+    return f"::error {where}title={_property(title)}::{_message(said)}"
+
+
 def _line(failure: Failure, place: str) -> str:
     # A user's own file is where he can mend it; without one, the test that says what was checked.
     kind, _, rest = failure.subject.partition(":")
+    if ".py::" in failure.subject:  # a test of the user's own
+        place = f"{failure.subject.partition('::')[0]}:1"
     file, _, line = f"{rest.rpartition(':')[0]}:1".rpartition(":") if kind == "python" and ".py:" in rest \
         else place.rpartition(":")
     where = f"file={_property(file)},line={line}," if file else ""

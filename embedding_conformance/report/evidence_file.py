@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import __version__, proof, verdict
 from ..claims import Catalogue, Claim, test_places
+from ..deviations import Deviation
 from ..documents import Documents, fixture
 from ..errors import Exit
 from ..run import Outcome
@@ -32,6 +33,8 @@ class Context:
     selection: list[str] = field(default_factory=list)
     #: for this project's own gate: every claim but these must be verified on some subject; None asks for nothing
     unverified: Collection[str] | None = None
+    #: the failures that the user accepts
+    deviations: tuple[Deviation, ...] = ()
 
     def proven(self) -> frozenset[str]:
         """The claims that a committed proof shows to catch a fault."""
@@ -52,7 +55,8 @@ def judge(context: Context, outcome: Outcome) -> verdict.Judgement:
     """The verdicts of everything that was reported or lost so far."""
     lost = {node_id: (*outcome.collected.get(node_id, ([], "")), why) for node_id, why in sorted(outcome.lost.items())}
     facts = verdict.Facts(not_applicable=outcome.not_applicable, lost=lost, proven=context.proven(),
-                          stale_sources=frozenset(context.documents.stale()))
+                          stale_sources=frozenset(context.documents.stale()), deviations=context.deviations,
+                          today=outcome.opened.get("started", "")[:10], partial=outcome.incomplete())
     # By name, not as they finished: with several processes that order differs from run to run, and a reason is the first.
     return verdict.judge(context.catalogue, [outcome.results[node_id] for node_id in sorted(outcome.results)], facts)
 
@@ -73,7 +77,8 @@ def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
         "command": context.command,
         "started": outcome.opened.get("started", ""),
         "seed": outcome.opened.get("seed", 0),
-        "selection": {"by": context.selection, "claims": len(selected), "of": len(context.catalogue)},
+        "selection": {"by": context.selection, "claims": len(selected), "of": len(context.catalogue),
+                      "partial": sorted(list(key) for key in outcome.incomplete() if key[0] in judgement.overall)},
         "environment": environment,
         "fingerprint": fingerprint(environment),
         "subjects": outcome.opened.get("subjects", []),
@@ -83,6 +88,7 @@ def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
                   "sound": sum(one["sound"] for one in _specimens(context).values())},
         "specimens": _specimens(context),
         "claims": [_claim(claim, context, judgement) for claim in context.catalogue if claim.id in judgement.overall],
+        "deviations": [standing(one) for one in judgement.deviations],
         "results": [{key: value for key, value in row.items() if key != "figures"} for row in rows],
         "figures": [{**figure, "claims": row["claims"], "subject": row["subject"], "nodeid": row["nodeid"]}
                     for row in rows for figure in row.get("figures", [])],
@@ -97,6 +103,12 @@ def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
         "footer": {"complete": not (outcome.interrupted or outcome.broke or outcome.refused or outcome.missing()),
                    "seconds": round(outcome.seconds, 2)},
     }
+
+
+def standing(one: verdict.Standing) -> dict[str, str]:
+    """An accepted deviation as evidence: what was written, and what became of it."""
+    entry = one.deviation.model_dump(mode="json")
+    return {**entry, "until": entry["until"] or "", "state": one.state, "why": one.why}
 
 
 def _selected(context: Context, judgement: verdict.Judgement) -> list[str]:
@@ -228,6 +240,8 @@ def last_line(evidence: dict[str, Any]) -> str:
     for word in ("blocked", "stale", "unproven", "deviation"):
         if counts[word]:
             shown[word] = counts[word]
+    if outdated := sum(one["state"] == "outdated" for one in evidence["deviations"]):
+        shown["outdated"] = outdated
     shown |= {"not_applicable": counts["not applicable"], "informative": counts["informative"],
               "lost": len(reconciliation["lost"])}
     if evidence["selection"]["by"]:

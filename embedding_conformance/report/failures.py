@@ -40,6 +40,21 @@ def failures(evidence: dict[str, Any]) -> list[Failure]:
     return sorted(found, key=lambda failure: (order.index(failure.verdict), -rests[failure.claim]))
 
 
+def outdated(evidence: dict[str, Any]) -> list[dict[str, Any]]:
+    """The accepted deviations that are no longer true, and so fail the run."""
+    return [one for one in evidence["deviations"] if one["state"] == "outdated"]
+
+
+def known(evidence: dict[str, Any]) -> list[dict[str, Any]]:
+    """The accepted deviations that excuse a failure of this run."""
+    return [one for one in evidence["deviations"] if one["state"] == "accepted"]
+
+
+def until(one: dict[str, Any]) -> str:
+    """How long a deviation is accepted, in words."""
+    return f"accepted until {one['until']}" if one["until"] else "accepted"
+
+
 def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: dict[str, str],
            results: list[dict[str, Any]]) -> dict[str, list[str]]:
     failed = [result for result in results if result["outcome"] == "violated"]
@@ -61,6 +76,8 @@ def repeat(evidence: dict[str, Any], claim_id: str, subject: str, *, with_docume
     """The command that judges one claim on one subject again, with the same inputs and declarations."""
     known: dict[str, Any] = next((one for one in evidence["subjects"] if one["name"] == subject),
                                  {"declares": {}, "facets": []})
+    if known.get("repeat"):
+        return str(known["repeat"]).replace("{claim}", claim_id)
     options = [option for key, (value, origin) in known["declares"].items() if origin == "--declare"
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
     if "document" in known["facets"] or with_documents:

@@ -45,7 +45,8 @@ def render(evidence: dict[str, Any]) -> str:
         last_line=last_line(evidence), figures=[draw(one, f"figure-{number}") for number, one in
                                                 enumerate(evidence["figures"], 1)],
         reading=reading.view(evidence), faults=faults.view(evidence), comparison=_comparison(evidence, checks),
-        changes=_changes(evidence), scale=_scale(evidence["benchmarks"]))
+        changes=_changes(evidence), deviations=[_known(one) for one in evidence["deviations"]],
+        scale=_scale(evidence["benchmarks"]))
 
 
 def _card(evidence: dict[str, Any], claim: dict[str, Any],
@@ -63,6 +64,16 @@ def _card(evidence: dict[str, Any], claim: dict[str, Any],
         "repeat": _commands(evidence, claim, [name for name, results in found.items() if results]),
         "checks": _checks(found, bounds),
         "faults": _faults(evidence, claim)}
+
+
+STANDING = {"accepted": "deviation", "outdated": "refuted", "not judged": "soft"}
+
+
+def _known(one: dict[str, Any]) -> dict[str, Any]:
+    """An accepted deviation with its colour and what narrows it."""
+    only = [f"{key} {one[key]}" for key in ("subject", "case") if one[key]]
+    only += [f'where it says "{one["match"]}"'] if one["match"] else []
+    return {**one, "style": STANDING[one["state"]], "only": ", ".join(only)}
 
 
 def _faults(evidence: dict[str, Any], claim: dict[str, Any]) -> list[str]:
@@ -123,7 +134,7 @@ def _commands(evidence: dict[str, Any], claim: dict[str, Any], subjects: list[st
     commands = {name: repeat(evidence, claim["id"], name) for name in subjects}
     quoted = {name: shlex.quote(name) for name in subjects}
     options = {command.replace(f" check {quoted[name]}", " check", 1) for name, command in commands.items()}
-    if len(options) == 1:
+    if len(options) == 1 and len(commands) > 1:
         return [options.pop().replace(" check", f" check {' '.join(quoted.values())}", 1)]
     return list(commands.values())
 

@@ -6,18 +6,27 @@ import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
+from .failures import outdated
+
 # What XML 1.0 cannot hold, even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(evidence: dict[str, Any]) -> str:
-    """The XML text; a lost test is an error."""
+    """The XML text. A lost test is an error, a failure that is accepted is skipped, as pytest writes an expected failure, and a
+    deviation that is outdated is a failure."""
+    excused = {(claim["id"], subject): own["reason"] for claim in evidence["claims"]
+               for subject, own in claim["subjects"].items() if own["verdict"] == "deviation"}
     root = ET.Element("testsuites", name="embedding-conformance")
     chapters: dict[str, list[ET.Element]] = {}
-    totals = {"tests": 0, "failures": 0, "errors": 0}
+    totals = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for result in evidence["results"]:
         case = _case(result["nodeid"], result["claims"], result["seconds"])
-        if result["outcome"] == "violated":
+        why = [excused.get((claim, result["subject"])) for claim in result["claims"]]
+        if result["outcome"] == "violated" and all(why):
+            ET.SubElement(case, "skipped", type="pytest.xfail", message=_clean("; ".join(filter(None, why))))
+            totals["skipped"] += 1
+        elif result["outcome"] == "violated":
             text = "\n".join([result["message"], f"bound: {result['bound']}", *result["worst"]])
             ET.SubElement(case, "failure", message=_clean(result["message"])).text = _clean(text)
             totals["failures"] += 1
@@ -30,10 +39,16 @@ def render(evidence: dict[str, Any]) -> str:
         ET.SubElement(case, "error", message=_clean(f"lost: {lost['why']}"))
         totals["errors"] += 1
         chapters.setdefault(lost["nodeid"].partition("/")[0], []).append(case)
+    for number, one in enumerate(outdated(evidence), 1):
+        case = _case(f"deviations::{one['claim']}[{number}]", [one["claim"]], 0.0)
+        ET.SubElement(case, "failure", message=_clean(f"outdated: {one['why']}")).text = _clean(one["because"])
+        totals["failures"] += 1
+        chapters.setdefault("deviations", []).append(case)
     for chapter, cases in sorted(chapters.items()):
         suite = ET.SubElement(root, "testsuite", name=chapter, tests=str(len(cases)),
                               failures=str(sum(case.find("failure") is not None for case in cases)),
-                              errors=str(sum(case.find("error") is not None for case in cases)))
+                              errors=str(sum(case.find("error") is not None for case in cases)),
+                              skipped=str(sum(case.find("skipped") is not None for case in cases)))
         suite.extend(cases)
         totals["tests"] += len(cases)
     root.attrib |= {key: str(value) for key, value in totals.items()}

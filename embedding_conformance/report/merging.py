@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import verdict
 from ..errors import Exit, UsageError
-from .evidence_file import word_of
+from .evidence_file import standing, word_of
 from .store import rejudge, selection
 
 #: what the runs must have in common, and what it is called
@@ -42,6 +42,7 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
         "documents": documents,
         "proof": {**parts[0]["proof"], "outdated": sorted({one for part in parts for one in part["proof"]["outdated"]})},
         "claims": _claims(parts),
+        "deviations": _deviations(parts),
         "results": results,
         "figures": sorted((one for part in parts for one in part["figures"]), key=lambda one: (one["nodeid"], one["title"])),
         "benchmarks": [one for part in parts for one in part["benchmarks"]],
@@ -57,7 +58,8 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
     merged.pop("since", None)
     whole = any(not part["selection"]["by"] for part in parts)
     by = [] if whole else list(dict.fromkeys(word for part in parts for word in part["selection"]["by"]))
-    merged["selection"] = {"by": by, "claims": 0, "of": parts[0]["selection"]["of"]}
+    partial = sorted({tuple(key) for part in parts for key in part["selection"]["partial"]})
+    merged["selection"] = {"by": by, "claims": 0, "of": parts[0]["selection"]["of"], "partial": [list(key) for key in partial]}
     return _judged(merged, parts)
 
 
@@ -77,9 +79,20 @@ def _claims(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def _deviations(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The accepted deviations of all parts, each once; what became of them is derived from the whole."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for part in parts:
+        for one in part["deviations"]:
+            written = tuple(value for key, value in one.items() if key not in ("origin", "state", "why"))
+            found.setdefault(written, one)
+    return list(found.values())
+
+
 def _judged(merged: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Verdicts, counts and exit code of the whole."""
     judgement = rejudge(merged)
+    merged["deviations"] = [standing(one) for one in judgement.deviations]
     for claim in merged["claims"]:
         overall = judgement.overall[claim["id"]]
         claim |= {"verdict": overall.word, "reason": overall.reason,
@@ -87,10 +100,12 @@ def _judged(merged: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, An
                                for subject, one in judgement.by_subject[claim["id"]].items()}}
     selected = selection(merged, judgement)
     merged["selection"]["claims"] = len(selected)
-    # That one part found nothing to check is no news where another did.
+    # That one part found nothing to check is no news where another did. That claims of it failed, or deviations of it were
+    # outdated, is derived from the whole; what else failed it stands in its reasons.
     codes = [verdict.exit_code(judgement, selected, len(merged["reconciliation"]["lost"]))]
     codes += [Exit(part["verdict"]["exit"]) for part in parts
-              if part["verdict"]["exit"] not in (Exit.VERIFIED, Exit.NOTHING_CHECKED)]
+              if part["verdict"]["exit"] not in (Exit.VERIFIED, Exit.NOTHING_CHECKED)
+              and (part["verdict"]["exit"] != Exit.REFUTED or part["verdict"]["reasons"])]
     code = Exit.worst(codes)
     merged["verdict"] = {"word": word_of(code), "exit": int(code), "counts": judgement.counts(selected),
                          "reasons": list(dict.fromkeys(reason for part in parts for reason in part["verdict"]["reasons"]))}

@@ -33,15 +33,18 @@ class CatalogueSize(Model):
 
 
 class Selection(Model):
-    """`by` are the options that chose among the claims; empty for a full run."""
+    """`by` are the options that chose among the claims; empty for a full run. `partial` are [claim, subject] of which some
+    checks were not run."""
 
     by: list[str]
     claims: Count
     of: Count
+    partial: list[tuple[str, str]] = []
 
 
 class Subject(BaseModel):
-    """What was judged. `declares` is key -> [value, where that was said]."""
+    """What was judged. `declares` is key -> [value, where that was said]; `repeat` how one claim is judged again, where that is
+    no command of this program: "{claim}" stands for its id."""
 
     model_config = ConfigDict(extra="allow")
     name: str
@@ -50,6 +53,7 @@ class Subject(BaseModel):
     capabilities: list[str]
     facts: dict[str, Any]
     declares: dict[str, list[Any]]
+    repeat: str = ""
 
 
 class Documents(Model):
@@ -139,6 +143,23 @@ class Claim(Model):
     verdict: VerdictWord
     reason: str = ""
     subjects: dict[str, OwnVerdict] = {}
+
+
+class Deviation(Model):
+    """A failure of a claim that the user accepts, as it was written (`until` is the last day, in UTC; `match` words of the
+    failure's message; `case` part of a check's name), and what became of it."""
+
+    claim: str
+    because: Annotated[str, Field(min_length=1)]
+    issue: str
+    until: str
+    match: str
+    case: str
+    subject: str
+    origin: str
+    unknown: str
+    state: Literal["accepted", "outdated", "not judged"]
+    why: str
 
 
 class Bound(Model):
@@ -291,6 +312,7 @@ class Evidence(Model):
     proof: ProofSummary
     specimens: dict[str, Specimen]
     claims: list[Claim]
+    deviations: list[Deviation] = []
     results: Results
     figures: list[Figure]
     benchmarks: list[Benchmark]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from pydantic import ValidationError
 
 from .. import verdict
 from ..claims import Catalogue, Claim
+from ..deviations import Deviation
 from ..errors import Exit, UsageError
-from .evidence_file import word_of
+from .evidence_file import standing, word_of
 from .schema import SCHEMA, Evidence
 
 COLUMNS = ("module", "case", "claims", "subject", "outcome", "kinds", "compared", "time")
@@ -125,7 +127,10 @@ def load(path: Path) -> dict[str, Any]:
         found = data.get("schema", "none") if isinstance(data, dict) else "none"
         raise UsageError(f"{path}: its schema is {found}, and this version reads {SCHEMA}")
     try:
-        data["claims"] = [claim.model_dump() for claim in Evidence.model_validate(data).claims]
+        whole = Evidence.model_validate(data)
+        data["claims"] = [claim.model_dump() for claim in whole.claims]
+        data["deviations"] = [one.model_dump() for one in whole.deviations]
+        data["selection"].setdefault("partial", [])
         data["results"] = unpack(data["results"])
     except ValidationError as error:
         problem = error.errors()[0]
@@ -169,6 +174,8 @@ def contradictions(evidence: dict[str, Any]) -> Iterator[str]:
     faults = sum(not one["sound"] for one in evidence["specimens"].values())
     if (evidence["proof"]["faults"], evidence["proof"]["sound"]) != (faults, len(evidence["specimens"]) - faults):
         yield "it does not hold the faults and sound variants that it counts"
+    if [standing(one) for one in judgement.deviations] != evidence["deviations"]:
+        yield "what it says of accepted deviations does not follow from its checks"
     yield from _exit(evidence, judgement, selected)
 
 
@@ -211,6 +218,11 @@ def selection(evidence: dict[str, Any], judgement: verdict.Judgement) -> list[st
             if not evidence["selection"]["by"] or judgement.overall[claim_id].word != "informative"]
 
 
+def _deviation(one: dict[str, Any]) -> Deviation:
+    written = {key: value for key, value in one.items() if key not in ("state", "why", "until")}
+    return Deviation(**written, until=date.fromisoformat(one["until"]) if one["until"] else None)
+
+
 def rejudge(evidence: dict[str, Any]) -> verdict.Judgement:
     """The verdicts, from the checks in the evidence alone."""
     ids = {claim["id"] for claim in evidence["claims"]}
@@ -222,5 +234,12 @@ def rejudge(evidence: dict[str, Any]) -> verdict.Judgement:
         not_applicable={(claim["id"], subject): own["reason"] for claim in evidence["claims"] if not claim["proxy"]
                         for subject, own in claim["subjects"].items() if own["verdict"] == "not applicable"},
         lost=lost, proven=frozenset(claim["id"] for claim in evidence["claims"] if claim["proven"]),
-        stale_sources=frozenset(source for source, state in evidence["documents"]["passages"].items() if state == "changed"))
+        stale_sources=frozenset(source for source, state in evidence["documents"]["passages"].items() if state == "changed"),
+        deviations=tuple(_deviation(one) for one in evidence["deviations"]), today=today(evidence),
+        partial=frozenset((claim, subject) for claim, subject in evidence["selection"]["partial"]))
     return verdict.judge(catalogue, evidence["results"], facts)
+
+
+def today(evidence: dict[str, Any]) -> str:
+    """The day of a run, or of the last of several, by which accepted deviations have ended."""
+    return str(max([evidence["started"], *(part["started"] for part in evidence["merged"])])[:10])

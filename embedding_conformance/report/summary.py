@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .evidence_file import last_line
-from .failures import failures, repeat
+from .failures import failures, known, outdated, repeat, until
 
 MARKER = "<!-- embedding-conformance -->"
-MOST_FAILURES = 12
+#: failures and deviations that the table holds
+MOST_ROWS = 12
 MOST_CHARACTERS = 60_000
 
 
@@ -19,15 +20,11 @@ def render(evidence: dict[str, Any]) -> str:
     counts = evidence["verdict"]["counts"]
     failed = failures(evidence)
     lines = [MARKER, f"### {headline(evidence, code)}", ""]
-    if failed:
-        lines += ["| | claim | measured | bound |", "| --- | --- | --- | --- |"]
-        for failure in failed[:MOST_FAILURES]:
-            measured = failure.lines.get("measured") or failure.lines.get("because") or [""]
-            bound = failure.lines.get("bound", [""])
-            lines.append(f"| **{failure.verdict}** | {failure.claim} {cell(failure.says)} | {cell(measured[0])} | "
-                         f"{cell(bound[0])} |")
-        if len(failed) > MOST_FAILURES:
-            lines.append(f"| | and {len(failed) - MOST_FAILURES} more | | |")
+    rows = _rows(evidence)
+    if rows:
+        lines += ["| | claim | measured | bound |", "| --- | --- | --- | --- |", *rows[:MOST_ROWS]]
+        if len(rows) > MOST_ROWS:
+            lines.append(f"| | and {len(rows) - MOST_ROWS} more | | |")
         lines.append("")
     lines += [f"- {cell(reason)}" for reason in evidence["verdict"]["reasons"][:3]]
     numbers = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
@@ -44,6 +41,21 @@ def render(evidence: dict[str, Any]) -> str:
     return text
 
 
+def _rows(evidence: dict[str, Any]) -> list[str]:
+    """What failed, then the accepted deviations that are outdated, then those that excuse a failure."""
+    rows = []
+    for failure in failures(evidence):
+        measured = failure.lines.get("measured") or failure.lines.get("because") or [""]
+        bound = failure.lines.get("bound", [""])
+        rows.append(f"| **{failure.verdict}** | {failure.claim} {cell(failure.says)} | {cell(measured[0])} | "
+                    f"{cell(bound[0])} |")
+    rows += [f"| **outdated** | {cell(one['claim'])}, {until(one)}: {cell(one['because'])} | {cell(one['why'])} | |"
+             for one in outdated(evidence)]
+    rows += [f"| {until(one)} | {cell(one['claim'])} {cell(one['because'])}{cell(_issue(one))} | | |"
+             for one in known(evidence)]
+    return rows
+
+
 def headline(evidence: dict[str, Any], quote: Callable[[str], str] = str) -> str:
     """The verdict in one sentence; `quote` marks the names of subjects as such."""
     counts, names = evidence["verdict"]["counts"], [one["name"] for one in evidence["subjects"]]
@@ -55,7 +67,18 @@ def headline(evidence: dict[str, Any], quote: Callable[[str], str] = str) -> str
         return f"Verified: {who}, {counts['verified']} of {total} claims"
     if word == "refuted" and failed:
         return f"Refuted: {failed} of {total} claims on {who} failed"
+    if word == "refuted" and (old := outdated(evidence)):
+        more = "".join(f"; {reason}" for reason in evidence["verdict"]["reasons"])
+        return f"Refuted: {_entries(len(old))} outdated on {who}{more}"
     return f"{word.capitalize()}: {'; '.join(evidence['verdict']['reasons']) or who}"
+
+
+def _issue(one: dict[str, Any]) -> str:
+    return f" ({one['issue']})" if one["issue"] else ""
+
+
+def _entries(count: int) -> str:
+    return "1 accepted deviation is" if count == 1 else f"{count} accepted deviations are"
 
 
 def code(text: str) -> str:

@@ -13,12 +13,12 @@ import click
 from .. import __version__
 from ..run import Outcome
 from .evidence_file import Context, judge, last_line
-from .failures import Failure, closest, failures
+from .failures import Failure, closest, failures, known, outdated, until
 
 #: failures shown in full; the others are named in one line
 MOST_FAILURES = 8
-COLOURS = {"verified": "green", "refuted": "red", "error": "red", "blocked": "red", "stale": "red", "unproven": "red",
-           "not applicable": "yellow"}
+COLOURS = {"verified": "green", "deviation": "yellow", "refuted": "red", "error": "red", "blocked": "red", "stale": "red",
+           "unproven": "red", "not applicable": "yellow"}
 
 
 class Terminal:
@@ -115,7 +115,7 @@ class Terminal:
         said = f"    {informative} informative" if informative else ""
         self._line(f"  {name:<16} {click.style(f'{good:>3} verified', 'green' if good else None)}{bad}{said}")
 
-    def finish(self, evidence: dict[str, Any], outcome: Outcome, page: Path | None) -> None:
+    def finish(self, evidence: dict[str, Any], outcome: Outcome, page: Path | None, draft: Path | None = None) -> None:
         """The closing lines: failures with their worst case, the sentence of the verdict, and the line to look for."""
         if not self.quiet:
             for name in self._waiting:
@@ -136,9 +136,14 @@ class Terminal:
             self._line(f"{click.style('LOST', 'red')}  {lost['nodeid']}: {lost['why']}")
         if len(evidence["reconciliation"]["lost"]) > MOST_FAILURES:
             self._line(f"and {len(evidence['reconciliation']['lost']) - MOST_FAILURES} more lost")
+        for one in outdated(evidence):
+            self._line(f"{click.style('OUTDATED', 'red', bold=True)}  {one['claim']}  {until(one)}: {one['because']}")
+            self._line(f"  because     {one['why']}")
+            self._line(f"  written     {one['origin']}")
+            self._line("")
         self._sentence(evidence)
         if not self.quiet:
-            self._facts(evidence, page)
+            self._facts(evidence, page, draft)
             self._line("")
         self._line(last_line(evidence))
 
@@ -162,6 +167,10 @@ class Terminal:
             # Named after the worst of what a reader can mend: a refutation before its consequences.
             named = next(one for one in ("refuted", "error", "stale", "unproven", "blocked") if counts[one])
             self._line(f"{click.style(named.upper(), 'red', bold=True)}   {failed} of {applicable} claims that apply failed")
+        elif word == "refuted" and outdated(evidence):
+            count = len(outdated(evidence))
+            self._line(f"{click.style('OUTDATED', 'red', bold=True)}   {count} accepted deviation{'s' * (count > 1)}; "
+                       f"{counts['verified']} claims verified")
         elif word == "refuted":
             self._line(f"{click.style('NOT COMPLETE', 'red', bold=True)}   {counts['verified']} claims verified")
         elif word == "nothing-checked":
@@ -172,10 +181,10 @@ class Terminal:
         for reason in evidence["verdict"]["reasons"]:
             self._line(f"  because    {reason}")
 
-    def _facts(self, evidence: dict[str, Any], page: Path | None) -> None:
+    def _facts(self, evidence: dict[str, Any], page: Path | None, draft: Path | None) -> None:
         counts = evidence["verdict"]["counts"]
-        if near := closest(evidence):
-            self._line(f"  closest    {near}")
+        if tightest := closest(evidence):
+            self._line(f"  closest    {tightest}")
         if counts["verified"]:
             proof = evidence["proof"]
             self._line(f"  proven     each verified claim catches a fault; {proof['faults']} faults were tried, and "
@@ -184,6 +193,9 @@ class Terminal:
             chapters = ", ".join(evidence["proof"]["outdated"])
             self._line(click.style(f"  warning    changed since their proof: {chapters}; run embedding-conformance prove",
                                    "yellow"))
+        for one in known(evidence):
+            issue = f" ({one['issue']})" if one["issue"] else ""
+            self._line(click.style(f"  deviation  {one['claim']} {until(one)}: {one['because']}{issue}", "yellow"))
         missing = [claim for claim in evidence["claims"] if claim["verdict"] == "not applicable"]
         for claim in missing if self.verbose else missing[:4]:
             self._line(f"  not here   {claim['id']}: {claim['reason']}")
@@ -191,6 +203,8 @@ class Terminal:
             self._line(f"             and {len(missing) - 4} more claims that do not apply (-v shows all)")
         if not evidence["documents"]["given"]:
             self._line("  documents  not given: their passages were not checked (--documents DIR)")
+        if draft is not None:
+            self._line(f"  accept     {near(draft)} is drafted: write the reasons, then --deviations")
         if page is not None:
             self._line(f"  report     {page.resolve().as_uri()}")
         if evidence["verdict"]["word"] == "verified" and not self.named:
@@ -204,6 +218,12 @@ class Terminal:
     def _progress(self, text: str) -> None:
         columns = shutil.get_terminal_size((100, 24)).columns
         click.echo(f"\r\x1b[K{text[:columns - 1]}", nl=False)
+
+
+def near(path: Path) -> str:
+    """A path as it is typed in the working folder."""
+    full = path.resolve()
+    return str(full.relative_to(Path.cwd())) if full.is_relative_to(Path.cwd()) else str(full)
 
 
 def chapter(node_id: str) -> str:
