@@ -8,7 +8,7 @@ import re
 import shlex
 import traceback
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from .events import EventsFile
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover
+from .reference import Reference, default_reference, open_reference
 from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_declaration
 from .subjects.facets import FACETS
+from .texts import Text, read_texts
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
@@ -31,6 +33,8 @@ HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
 #: kinds of bound that leave room, so that a proof measures how much
 APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
+#: parts of an explanation, and how a line with it begins
+EXPLAINED = {"looks_like": "looks like", "stages": "stages"}
 
 
 class Vacuous(Exception):
@@ -52,12 +56,39 @@ class Run:
     seed: int
     prover: Prover | None
     resume: frozenset[str]
+    #: what every subject is compared with, where the user named it
+    reference: Reference | None = None
+    #: the file of the user's own texts, and these
+    texts: str = ""
+    own: list[Text] = field(default_factory=list)
     #: (claim, subject) -> why a claim does not apply, among those that were selected
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def subject(self, name: str) -> Subject:
         """The subject of this name; in a proof an empty one, for which the prover puts in every specimen."""
         return Subject(PLACEHOLDER, "", frozenset(), {}) if name == PLACEHOLDER and self.prover else self.subjects[name]
+
+    def reference_of(self, subject: Subject) -> Reference | None:
+        """What a subject is compared with: the reference that was named, else the oracle where there is one."""
+        return self.reference or default_reference(subject, self.own)
+
+    def private(self, item: pytest.Item) -> bool:
+        """Whether a test asks its subject about texts of the user's own."""
+        subject = _subject(item)
+        if subject not in self.subjects or "reference" not in getattr(item, "fixturenames", ()):
+            return False
+        reference = self.reference_of(self.subjects[subject])
+        return reference is not None and any(text.own for text in reference.texts)
+
+    def options(self, claim_id: str, subject: str) -> list[str]:
+        """The options of `check` that a claim on a subject needs to be judged as it was."""
+        options = []
+        if self.documents and "document" in self.subjects[subject].facets:
+            options += ["--documents", str(self.documents)]
+        if any(need.startswith("reference.") for need in self.catalogue[claim_id].needs):
+            options += ["--reference", self.reference.name] if self.reference else []
+            options += ["--texts", self.texts] if self.texts else []
+        return options
 
     def inapplicable(self) -> list[list[str]]:
         """[claim, subject, reason] of what does not apply, in order."""
@@ -113,6 +144,12 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
+    own = read_texts(Path(option("conformance_texts"))) if option("conformance_texts") else []
+    reference = None
+    if option("conformance_reference"):
+        if events:
+            events.opening(option("conformance_reference"))
+        reference = open_reference(option("conformance_reference"), own)
     if proving:
         from .subjects.noisy import noisy_subject
 
@@ -126,7 +163,8 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     prover = Prover(subjects, one_line) if proving else None
     if prover:
         config.pluginmanager.register(prover, "conformance-prover")
-    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done)
+    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done, reference,
+              option("conformance_texts") or "", own)
     if events:
         events.opened(run)
     return run
@@ -159,9 +197,22 @@ def _why_not(run: Run, subject: Subject, claim_ids: tuple[str, ...], facets: set
         claim = run.catalogue[claim_id]
         if lacks := subject.lacks([need for need in claim.needs if need.partition(".")[0] in facets]):
             return f"it does not offer {lacks}" if lacks != "layer.with_table" else "it cannot be built with another table"
+        if lacking := _no_reference(run, subject, claim.needs):
+            return lacking
         if undeclared := subject.does_not_declare(claim.requires):
             return undeclared
     return ""
+
+
+def _no_reference(run: Run, subject: Subject, needs: list[str]) -> str:
+    wanted = [need for need in needs if need.startswith("reference.")]
+    if not wanted:
+        return ""
+    reference = run.reference_of(subject)
+    if reference is None:
+        return "no reference (--reference SUBJECT)"
+    return next((f"the reference, {reference.name}, does not offer {need.partition('.')[2]}"
+                 for need in wanted if need not in reference.capabilities), "")
 
 
 def arrange(run: Run, items: list[pytest.Item]) -> None:
@@ -245,9 +296,15 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
     if isinstance(error, ClaimViolation):
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
+        data |= {key: value for key, value in asdict(error.explanation).items() if value}
+        if run.private(item):
+            data["message"] = withheld(data["message"])
         report.longrepr = explain(run, data)
     elif error is not None:
-        data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+        message = withheld(one_line(error)) if run.private(item) else one_line(error)
+        data |= {"outcome": "error", "message": message, "detail": _frames(error)}
+        if run.private(item):
+            report.longrepr = message
     if evidence.figures:
         data["figures"] = evidence.figures
     report.user_properties.append((PROPERTY, json.dumps(data)))
@@ -258,10 +315,16 @@ def explain(run: Run, result: dict[str, Any]) -> str:
     claim = run.catalogue[result["claims"][0]]
     lines = [f"{'+'.join(result['claims'])}  {claim.says.en}", f"  measured  {result['message']}",
              f"  bound     {result['bound']}"]
+    lines += [f"  {label:<8}  {result[key]}" for key, label in EXPLAINED.items() if key in result]
     lines += [f"  {'worst   ' if i == 0 else '        '}  {line}" for i, line in enumerate(result["worst"])]
-    needs_documents = run.documents and "document" in run.subjects[result["subject"]].facets
-    options = ["--documents", str(run.documents)] if needs_documents else []
+    options = run.options(result["claims"][0], result["subject"])
     return "\n".join([*lines, f"  repeat    {repeat(result, run.seed, options)}"])
+
+
+def withheld(message: str) -> str:
+    """A message without what a subject or a library said, which may quote the texts that it was given."""
+    said = re.match(r"(\w+ (?:raised \w+|returned)|\w*(?:Error|Exception|Warning|Failure)\b)", message)
+    return f"{said[0]} (what it said is withheld, since texts of your own were given)" if said else message
 
 
 def repeat(result: dict[str, Any], seed: int, options: list[str] | None = None) -> str:

@@ -54,7 +54,9 @@ class EventsFile:
                    subjects=[{"name": one.name, "title": one.title, "facets": sorted(one.facets),
                               "capabilities": sorted(one.capabilities), "facts": one.facts,
                               "declares": {key: [d.value, d.origin] for key, d in sorted(one.declares.items())}}
-                             for one in run.subjects.values()] if not run.prover else [])
+                             for one in run.subjects.values()] if not run.prover else [],
+                   **({"reference": run.reference.describe() | {"texts": len(run.reference.texts), "own": run.texts}}
+                      if run.reference else {}))
 
     def refused(self, refusal: Refusal) -> None:
         self.write("refused", exit=int(refusal.exit), message=str(refusal))

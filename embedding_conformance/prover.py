@@ -10,6 +10,7 @@ import pytest
 
 from .evidence import ClaimViolation, Evidence
 from .handles import HANDLES, Handle
+from .reference import default_reference
 from .subjects import Dial, Subject
 
 PROPERTY = "conformance-proof"
@@ -64,6 +65,8 @@ class Prover:
         for name in item._fixtureinfo.argnames:
             if name in HANDLES:
                 arguments[name] = HANDLES[name](subject)
+            elif name == "reference":
+                arguments[name] = default_reference(subject)
             else:
                 arguments[name] = evidence if name == "evidence" else item.funcargs[name]
         try:

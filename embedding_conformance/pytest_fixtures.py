@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from . import handles
     from .evidence import Evidence
+    from .reference import Reference
     from .subjects import Subject
 
 
@@ -27,7 +28,7 @@ def evidence(request: pytest.FixtureRequest, seed: int) -> Evidence:
                      request.getfixturevalue("ndarrays_regression"),
                      write=request.config.getoption("conformance_write_baselines"))
 
-    gateway = request.node.stash[EVIDENCE] = Evidence(store=store)
+    gateway = request.node.stash[EVIDENCE] = Evidence(store=store, explains=True)
     return gateway
 
 
@@ -37,6 +38,14 @@ def conformance_subject(request: pytest.FixtureRequest) -> Subject:
     from .collection import RUN
 
     return request.config.stash[RUN].subject(request.param)
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest, conformance_subject: Subject) -> Reference | None:
+    """What the subject is compared with; a test that asks for it is run only where there is one."""
+    from .collection import RUN
+
+    return request.config.stash[RUN].reference_of(conformance_subject)
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ class Bert:
 
     def __init__(self, weights: Mapping[str, np.ndarray], config: Mapping[str, Any], dtype: str = "float64"):
         self.stored = weights
+        self.config = config
         self.dtype = dtype
         self.layers: int = config["num_hidden_layers"]
         self.heads: int = config["num_attention_heads"]
