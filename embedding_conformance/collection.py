@@ -19,7 +19,7 @@ from . import pytest_fixtures
 from .claims import Catalogue
 from .errors import Refusal, UsageError, nearest
 from .events import EventsFile
-from .evidence import ClaimViolation, Evidence
+from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover
 from .reference import Reference, default_reference, open_reference
@@ -33,6 +33,7 @@ HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
 #: kinds of bound that leave room, so that a proof measures how much
 APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
+WITHHELD = "(what it said is withheld, since texts of your own were given)"
 #: parts of an explanation, and how a line with it begins
 EXPLAINED = {"looks_like": "looks like", "stages": "stages"}
 
@@ -301,9 +302,10 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
             data["message"] = withheld(data["message"])
         report.longrepr = explain(run, data)
     elif error is not None:
-        message = withheld(one_line(error)) if run.private(item) else one_line(error)
+        quotes = run.private(item) and not isinstance(error, (Vacuous, SubjectChanged, HarnessFault))
+        message = f"{type(error).__name__} {WITHHELD}" if quotes else one_line(error)
         data |= {"outcome": "error", "message": message, "detail": _frames(error)}
-        if run.private(item):
+        if quotes:
             report.longrepr = message
     if evidence.figures:
         data["figures"] = evidence.figures
@@ -322,9 +324,9 @@ def explain(run: Run, result: dict[str, Any]) -> str:
 
 
 def withheld(message: str) -> str:
-    """A message without what a subject or a library said, which may quote the texts that it was given."""
-    said = re.match(r"(\w+ (?:raised \w+|returned)|\w*(?:Error|Exception|Warning|Failure)\b)", message)
-    return f"{said[0]} (what it said is withheld, since texts of your own were given)" if said else message
+    """A violation's message without what a subject said or returned, which may quote the texts that it was given."""
+    said = re.match(r"\w+ (?:raised \w+|returned)", message)
+    return f"{said[0]} {WITHHELD}" if said else message
 
 
 def repeat(result: dict[str, Any], seed: int, options: list[str] | None = None) -> str:
