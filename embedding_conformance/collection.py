@@ -25,7 +25,7 @@ from .prover import PLACEHOLDER, Prover
 from .reference import Reference, default_reference, open_reference
 from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_declaration
 from .subjects.facets import FACETS
-from .texts import Text, read_texts
+from .texts import Text, agreement_texts, few_texts, read_texts
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
@@ -71,7 +71,8 @@ class Run:
 
     def reference_of(self, subject: Subject) -> Reference | None:
         """What a subject is compared with: the reference that was named, else the oracle where there is one."""
-        return self.reference or default_reference(subject, self.own)
+        return self.reference or default_reference(
+            subject, few_texts() if self.prover else [*agreement_texts(), *self.own])
 
     def private(self, item: pytest.Item) -> bool:
         """Whether a test asks its subject about texts of the user's own."""

@@ -77,8 +77,9 @@ def candidates(*seams: str) -> tuple[Specimen, ...]:
     return tuple(one for _, one in sorted(specimens(documents=False).items()) if not one.sound and one.seam in seams)
 
 
-def tried(whole: Any, seams: Sequence[str], ask: Callable[[Any], Any]) -> list[tuple[str, Any]]:
-    """Every fault of the stages, and every variant of it, applied to a reference and asked.
+def tried(whole: Any, seams: Sequence[str], ask: Callable[[Any], Any],
+          promising: Callable[[Any], bool] = lambda broken: True) -> list[tuple[str, Any]]:
+    """Every fault of the stages, applied to a reference and asked; of its variants those that look `promising`.
 
     One that cannot be applied there, such as a fault of weights to a reference without any, explains nothing.
     """
@@ -87,7 +88,7 @@ def tried(whole: Any, seams: Sequence[str], ask: Callable[[Any], Any]) -> list[t
         try:
             answers.append((one.name, ask(one.change(whole))))
             if one.variants is not None:
-                answers += [(f"{one.name} ({label})", ask(broken)) for label, broken in one.variants(whole)]
+                answers += [(f"{one.name} ({label})", ask(broken)) for label, broken in one.variants(whole) if promising(broken)]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             continue
     return answers

@@ -252,11 +252,8 @@ def is_bert(subject: Subject) -> bool:
 _defaults: dict[int, tuple[Subject, Reference]] = {}
 
 
-def default_reference(subject: Subject, own: Sequence[Text] = ()) -> Reference | None:
-    """The oracle for a subject for which none is named; None where there is no independent computation of it.
-
-    `own` are the texts that the user gave.
-    """
+def default_reference(subject: Subject, texts: Sequence[Text]) -> Reference | None:
+    """The oracle for a subject for which none is named; None where there is no independent computation of it."""
     from .subjects.bundled import SHA256
 
     if not is_bert(subject):
@@ -265,7 +262,7 @@ def default_reference(subject: Subject, own: Sequence[Text] = ()) -> Reference |
         weights = subject.declares.get("weights")
         known = weights is not None and weights.value == SHA256
         found = _bundled() if known else _own(subject)
-        found.texts = [*agreement_texts(), *own]
+        found.texts = list(texts)
         _defaults[id(subject)] = subject, found  # holding the subject keeps its id from being given to another
     return _defaults[id(subject)][1]
 

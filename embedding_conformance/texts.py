@@ -46,6 +46,13 @@ def agreement_texts() -> tuple[Text, ...]:
     return tuple(Text(text, f"agreement:{number}") for number, text in enumerate(texts, 1))
 
 
+def few_texts() -> tuple[Text, ...]:
+    """Ten of them for a proof, which asks hundreds of broken models: every other short one, and one of more than 32 tokens."""
+    short = sorted(agreement_texts(), key=lambda one: len(one.text))[:-1]
+    chosen = [*short[:18:2], short[-1]]
+    return tuple(one for one in agreement_texts() if one in chosen)
+
+
 def read_texts(path: Path) -> list[Text]:
     """A user's own texts: one a line in UTF-8, or the "text" of each line of a .jsonl file. Empty lines are left out.
 

@@ -39,15 +39,16 @@ def test_special_tokens_stand_where_the_reference_puts_them(encoder, reference, 
 
 @pytest.mark.claim("AGREE-03")
 def test_long_texts_are_cut_where_the_reference_cuts(encoder, reference, evidence):
-    """The longest text and twice as much of it: as many ids, and the same last one."""
+    """The longest text over and over, up to a thousand words: as many ids, and the same last one."""
     longest = max(stages.texts_of(reference), key=len)
-    texts = [longest, f"{longest} {longest}", f"{longest} {longest} {longest}"]
+    times = [1 + words // (1 + longest.count(" ")) for words in (20, 40, 80, 150, 300, 600, 1000)]
+    texts = [" ".join([longest] * many) for many in times]
     found, expected = encoder.token_ids(texts), reference.token_ids(texts)
     distances = np.array([float(len(mine) != len(other) or mine[-1] != other[-1])
                           for mine, other in zip(found, expected, strict=True)])
 
     def worst(place):
-        return [f"{stages.shown(reference, longest)}, {place + 1} times", f"reference  {len(expected[place])} ids",
+        return [f"{stages.shown(reference, longest)}, {times[place]} times", f"reference  {len(expected[place])} ids",
                 f"subject    {len(found[place])} ids"]
     look = stages.explained(reference, encoder.subject, lambda: stages.look_at_ids(encoder, reference))
     evidence.texts_agree(distances, Bound(0.0, "as many ids, with the same end"), "0 the same, 1 not", worst, look)

@@ -38,7 +38,20 @@ def sublayer(encoder, kind):
 def layers(encoder, kind, **settings):
     """The encoder with the last states of a broken NumPy BERT, or of one with other settings; its input stays."""
     bert = kind(encoder.weights(), encoder.config() | settings, "float32")
-    return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
+    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
+
+
+def each(encoder, answer):
+    """`answer` for the ids of every text, each computed once."""
+    known = {}
+
+    def answers(texts):
+        ids = encoder.token_ids(texts)
+        for one in ids:
+            if one.tobytes() not in known:
+                known[one.tobytes()] = answer(one)
+        return [known[one.tobytes()].copy() for one in ids]
+    return answers
 
 
 def of_rows(combine):
@@ -256,7 +269,7 @@ def without_bias(encoder, name):
     """The encoder whose model has zeros for this bias."""
     weights = encoder.weights()
     bert = Bert(weights | {name: weights[name] * 0}, encoder.config(), "float32")
-    return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
+    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
 
 
 def every_bias(encoder):
@@ -738,7 +751,7 @@ def key_biases_left_out(encoder):
     weights = encoder.weights()
     lost = {name: array * 0 for name, array in weights.items() if name.endswith("key.bias")}
     bert = Bert(weights | lost, encoder.config(), "float32")
-    return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
+    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
 
 
 def converted(encoder, name):

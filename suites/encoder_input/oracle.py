@@ -34,7 +34,7 @@ class Bert:
     def weight(self, name: str) -> np.ndarray:
         """The array of this name in the format of the computation."""
         if name not in self._converted:
-            self._converted[name] = self.stored[name].astype(self.dtype)
+            self._converted[name] = self.stored[name].astype(self.dtype, copy=False)
         return self._converted[name]
 
     def input_rows(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
