@@ -34,8 +34,6 @@ HANDLES: pytest.StashKey[list[Handle]] = pytest.StashKey()
 APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
 WITHHELD = "(what it said is withheld, since texts of your own were given)"
-#: parts of an explanation, and how a line with it begins
-EXPLAINED = {"looks_like": "looks like", "stages": "stages"}
 
 
 class Vacuous(Exception):
@@ -318,7 +316,8 @@ def explain(run: Run, result: dict[str, Any]) -> str:
     claim = run.catalogue[result["claims"][0]]
     lines = [f"{'+'.join(result['claims'])}  {claim.says.en}", f"  measured  {result['message']}",
              f"  bound     {result['bound']}"]
-    lines += [f"  {label:<8}  {result[key]}" for key, label in EXPLAINED.items() if key in result]
+    lines += [f"  {label:<8}  {result[key]}" for key, label in (("looks_like", "looks like"), ("stages", "stages"))
+              if key in result]
     lines += [f"  {'worst   ' if i == 0 else '        '}  {line}" for i, line in enumerate(result["worst"])]
     options = run.options(result["claims"][0], result["subject"])
     return "\n".join([*lines, f"  repeat    {repeat(result, run.seed, options)}"])

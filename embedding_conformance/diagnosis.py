@@ -88,7 +88,8 @@ def tried(whole: Any, seams: Sequence[str], ask: Callable[[Any], Any],
         try:
             answers.append((one.name, ask(one.change(whole))))
             if one.variants is not None:
-                answers += [(f"{one.name} ({label})", ask(broken)) for label, broken in one.variants(whole) if promising(broken)]
+                answers += [(f"{one.name} ({label})", ask(broken)) for label, broken in one.variants(whole)
+                            if promising(broken)]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             continue
     return answers

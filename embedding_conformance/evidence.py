@@ -163,11 +163,11 @@ class Evidence:
             used = np.where(distances == 0, 0.0, distances / limit)
         place = int(np.argmax(used))
         lines = list(worst(place))
-        self.comparisons.append(Comparison("at most", distances.size, float(distances[place]), float(limit[place]), bound.why,
-                                           lines[0] if lines else ""))
+        self.comparisons.append(Comparison("at most", distances.size, float(distances[place]), float(limit[place]),
+                                           bound.why, lines[0] if lines else ""))
         if used[place] > 1:
-            message = (f"{distances[place]:.3g} worst, {np.median(distances):.3g} median ({measure}; {int((used > 1).sum())} of "
-                       f"{distances.size} texts beyond the bound)")
+            message = (f"{distances[place]:.3g} worst, {np.median(distances):.3g} median ({measure}; "
+                       f"{int((used > 1).sum())} of {distances.size} texts beyond the bound)")
             raise ClaimViolation(message, f"{limit[place]:.2g}: {bound.why}", lines,
                                  explanation=explain() if explain and self.explains else None)
 

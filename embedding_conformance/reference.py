@@ -16,7 +16,7 @@ import numpy as np
 
 from . import recordings
 from .errors import UsageError
-from .subjects import Declaration, Subject, declared, open_subject, show
+from .subjects import Declaration, Subject, declared, open_subject
 from .texts import Text, agreement_texts
 
 #: how the token states of a text [L, d] become one vector [d], by the names of sentence-transformers
@@ -148,7 +148,7 @@ class Reference:
         return found
 
     def pool(self, states: Sequence[np.ndarray]) -> np.ndarray:
-        """States [L, d] of N texts, whosever they are, pooled as the reference pools -> [N, d] float64; undeclared, by mean."""
+        """States [L, d] of N texts, whosever they are, pooled as the reference pools -> [N, d] float64; else by mean."""
         pooling = POOLINGS.get(self.declared("pooling"), POOLINGS["mean"])
         return np.stack([pooling(rows.astype(np.float64)) for rows in states])
 
@@ -203,7 +203,9 @@ def of_subject(subject: Subject, texts: list[Text]) -> Reference:
 
 def _pooling(declares: dict[str, Declaration]) -> set[str]:
     known = "pooling" in declares and declares["pooling"].value in POOLINGS
-    return ({"reference.pool"} if known else set()) | ({"reference.scale"} if known and "normalized" in declares else set())
+    if not known:
+        return set()
+    return {"reference.pool", "reference.scale"} if "normalized" in declares else {"reference.pool"}
 
 
 def _stored(name: str, path: Path, own: list[Text]) -> Reference | None:
@@ -218,7 +220,7 @@ def _stored(name: str, path: Path, own: list[Text]) -> Reference | None:
         return _of_vectors(name, title, declares, facts, found.vectors, found.texts)
     if path.suffix == ".npy" and path.is_file():
         if not own:
-            raise UsageError(f"--reference {name}: which texts these vectors belong to is not known: --texts FILE, line by line")
+            raise UsageError(f"--reference {name}: name the texts of these vectors, in their order: --texts FILE")
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         if vectors.ndim != 2 or len(vectors) != len(own):
             raise UsageError(f"--reference {name}: its shape is {list(vectors.shape)}, and --texts gives {len(own)} texts")
@@ -314,10 +316,3 @@ def _finish(declares: dict[str, Declaration]) -> tuple[str, bool]:
 
 def _bert(weights: Any, config: dict[str, Any]) -> Any:
     return importlib.import_module("embedding_conformance.suites.encoder_input.oracle").Bert(weights, config)
-
-
-def summary(reference: Reference) -> str:
-    """One line for the head of a run: name, what it is, what it declares of its vectors."""
-    kept = [f"{key} {show(reference.declares[key].value)}" for key in ("precision", "pooling", "normalized", "max_seq_length")
-            if key in reference.declares]
-    return ", ".join([reference.title, *kept])

@@ -72,12 +72,9 @@ def read_texts(path: Path) -> list[Text]:
 
 def _lines(path: Path, lines: Iterable[str]) -> Iterator[Text]:
     for number, line in enumerate(lines, 1):
-        line = line.removesuffix("\r")
-        if not line.strip():
-            continue
-        if path.suffix == ".jsonl":
-            line = text_of(line, f"{path}:{number}")
-        yield Text(line, f"{path.name}:{number}", own=True)
+        if line.strip():
+            text = text_of(line, f"{path}:{number}") if path.suffix == ".jsonl" else line.removesuffix("\r")
+            yield Text(text, f"{path.name}:{number}", own=True)
 
 
 def text_of(line: str, place: str) -> str:

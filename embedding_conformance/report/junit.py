@@ -18,7 +18,8 @@ def render(evidence: dict[str, Any]) -> str:
     for result in evidence["results"]:
         case = _case(result["nodeid"], result["claims"], result["seconds"])
         if result["outcome"] == "violated":
-            text = "\n".join([result["message"], f"bound: {result['bound']}", *result["worst"]])
+            looks = [f"looks like {result['looks_like']}"] if result.get("looks_like") else []
+            text = "\n".join([result["message"], f"bound: {result['bound']}", *looks, *result["worst"]])
             ET.SubElement(case, "failure", message=_clean(result["message"])).text = _clean(text)
             totals["failures"] += 1
         elif result["outcome"] == "error":

@@ -26,12 +26,15 @@ def render(evidence: dict[str, Any]) -> str:
             bound = failure.lines.get("bound", [""])
             lines.append(f"| **{failure.verdict}** | {failure.claim} {cell(failure.says)} | {cell(measured[0])} | "
                          f"{cell(bound[0])} |")
+            if "looks like" in failure.lines:
+                lines.append(f"| | looks like {cell(failure.lines['looks like'][0])} | | |")
         if len(failed) > MOST_FAILURES:
             lines.append(f"| | and {len(failed) - MOST_FAILURES} more | | |")
         lines.append("")
     lines += [f"- {cell(reason)}" for reason in evidence["verdict"]["reasons"][:3]]
     numbers = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    lines += [f"{numbers or 'No claim was judged'}.", ""]
+    reference = f" Reference {code(evidence['reference']['name'])}." if evidence.get("reference") else ""
+    lines += [f"{numbers or 'No claim was judged'}.{reference}", ""]
     if failed:
         lines += [f"Repeat: {code(repeat(evidence, failed[0].claim, failed[0].subject))}", ""]
     lines += ["<details><summary>All claims that apply</summary>", "", "| claim | verdict | says |", "| --- | --- | --- |"]

@@ -15,7 +15,7 @@ from ... import bounds, diagnosis
 from ...bounds import Bound
 from ...evidence import ClaimViolation, Explanation
 from ...handles import Embedder, Encoder
-from ...reference import Reference, unit
+from ...reference import Reference
 from ..encoder_input.oracle import gaps
 
 #: texts of one batch: pooling is judged, and faults are tried, on so many
@@ -69,7 +69,8 @@ def beyond(reference: Reference) -> str:
 
 def precision(reference: Reference, handle: Any, answer: np.ndarray) -> str:
     """The coarser of the two precisions, the subject's and the reference's; a format without a tier counts as int8."""
-    of_reference = reference.declared("precision") or (str(reference.stored.dtype) if reference.stored is not None else "float32")
+    stored = "float32" if reference.stored is None else str(reference.stored.dtype)
+    of_reference = reference.declared("precision") or stored
     both = [name if name in bounds.TIERS else "int8" for name in (handle.precision_of(answer), of_reference)]
     return max(both, key=bounds.TIERS.__getitem__)
 
@@ -89,7 +90,7 @@ def network_bounds(reference: Reference, handle: Any, answer: np.ndarray) -> tup
     if drift is not None:
         direction = Bound(float(drift.value), "the drift that is declared")
     else:
-        direction = Bound(direction.value, f"the ceiling for {name}, over sound dynamic exports; --declare drift=X sets your own")
+        direction = Bound(direction.value, f"the ceiling for {name} over sound exports; --declare drift=X sets your own")
     return direction, length
 
 
@@ -168,9 +169,9 @@ def inputs(encoder: Encoder, reference: Reference) -> tuple[Measured, Measured]:
             token = int(measured[place][which].argmax())
             return [f"token {token} of {shown(reference, texts[place])}", *numbers(expected[place][token], found[place][token])]
         return lines
-    return (Measured(texts, np.array([one[0].max() for one in measured]), limits[0], "1 - cosine, worst token of a text", worst(0)),
-            Measured(texts, np.array([one[1].max() for one in measured]), limits[1], "relative length, worst token of a text",
-                     worst(1)))
+    most = [np.array([one[which].max() for one in measured]) for which in (0, 1)]
+    return (Measured(texts, most[0], limits[0], "1 - cosine, worst token of a text", worst(0)),
+            Measured(texts, most[1], limits[1], "relative length, worst token of a text", worst(1)))
 
 
 def same_shape(reference: Reference, text: str, found: np.ndarray, expected: np.ndarray) -> None:
@@ -264,7 +265,8 @@ def handle_format(embedder: Embedder, *answers: np.ndarray) -> str:
     """The coarsest floating format among the declared precision and the answers' own."""
     declared = embedder.subject.declares.get("precision")
     names = [str(answer.dtype) for answer in answers] + ([str(declared.value)] if declared else [])
-    return max((name for name in names if name in bounds.UNIT_ROUNDOFF), key=bounds.UNIT_ROUNDOFF.__getitem__, default="float32")
+    known = [name for name in names if name in bounds.UNIT_ROUNDOFF]
+    return max(known, key=bounds.UNIT_ROUNDOFF.__getitem__, default="float32")
 
 
 def pooling(reference: Reference, last: Finish) -> Measured:
@@ -290,7 +292,8 @@ def scaling(reference: Reference, last: Finish) -> Measured:
 # --- what explains a difference ----------------------------------------------------------------------------------------
 
 
-def explained(reference: Reference, subject: Any, look: Callable[[], diagnosis.Diagnosis] | None) -> Callable[[], Explanation]:
+def explained(reference: Reference, subject: Any,
+              look: Callable[[], diagnosis.Diagnosis] | None) -> Callable[[], Explanation]:
     """An explanation to be asked for when a stage differs."""
     def explain() -> Explanation:
         return Explanation(str(look()) if look else "", stages_of(subject, reference))
@@ -362,12 +365,16 @@ def look_at_states(encoder: Encoder, reference: Reference, worst: Sequence[str] 
 def look_at_pooling(reference: Reference, last: Finish, seams: Sequence[str] = ("pooling",)) -> diagnosis.Diagnosis:
     """Faults of pooling on the subject's own states, so that what the network lost does not blur them."""
     own = OwnStates(reference, last)
-    attempts = diagnosis.tried(own, seams, lambda broken: broken.embed(last.texts))
+
+    def ask(broken: Any) -> np.ndarray:
+        found: np.ndarray = broken.embed(last.texts)
+        return found
+
+    attempts = diagnosis.tried(own, seams, ask)
     if reference.whole is not None:
         # What a batch pools of its padding is not among the subject's states; the reference stands in for it.
         names = {name for name, _ in attempts}
-        attempts += [(name, answer) for name, answer in diagnosis.tried(reference.whole, seams, lambda broken: broken.embed(last.texts))
-                     if name not in names]
+        attempts += [one for one in diagnosis.tried(reference.whole, seams, ask) if one[0] not in names]
     plain = reference.scale(last.pooled)
     return diagnosis.explain(diagnosis.apart(last.found, plain), attempts,
                              lambda answer: diagnosis.apart(last.found, answer), diagnosis.apart)
@@ -424,7 +431,8 @@ def black_box(reference: Reference, texts: list[str], plain: np.ndarray) -> list
     if reference.stored is None:
         from .faults import PREFIXES
 
-        changes = {f"agreement/stray-prefix ({prefix!r})": [prefix + text for text in texts] for prefix in ("query: ", *PREFIXES)}
+        changes = {f"agreement/stray-prefix ({prefix!r})": [prefix + text for text in texts]
+                   for prefix in ("query: ", *PREFIXES)}
         changes |= {"lower case": [text.lower() for text in texts]}
         changes |= {f"cut at {count} words": [" ".join(text.split()[:count]) for text in texts] for count in (16, 32, 64, 128)}
         attempts += [(name, reference.embed(changed)) for name, changed in changes.items() if changed != texts]
@@ -474,7 +482,8 @@ def stages_of(subject: Any, reference: Reference) -> str:
 def _say_ids(encoder: Encoder, embedder: Embedder, reference: Reference) -> list[str]:
     distances = ids(encoder, reference).distances
     other = int(distances.sum())
-    return [f"TOKEN IDS DIFFER ({other} of {len(distances)})" if other else f"token ids equal ({len(distances)} of {len(distances)})"]
+    total = len(distances)
+    return [f"TOKEN IDS DIFFER ({other} of {total})" if other else f"token ids equal ({total} of {total})"]
 
 
 def _say_inputs(encoder: Encoder, embedder: Embedder, reference: Reference) -> list[str]:

@@ -39,7 +39,8 @@ def no_tier(evidence, handle, reference, measured, answer, diagnose):
     if not stages.whole_numbers(stages.precision(reference, handle, answer)):
         return
     if "drift" not in handle.subject.declares:
-        evidence.at_most(np.median(measured.distances), Bound(bounds.MEDIAN_CEILING, "median over all texts, the ceiling for int8"))
+        ceiling = Bound(bounds.MEDIAN_CEILING, "median over all texts, the ceiling for int8")
+        evidence.at_most(np.median(measured.distances), ceiling)
     if reference.oracle:
         found = diagnose()
         closer = found.unexplained / max(found.named.residual, 1e-12) if found.named else 1.0
