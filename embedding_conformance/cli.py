@@ -20,6 +20,8 @@ EXAMPLES = """\b
 Examples:
   embedding-conformance check                                  the reference stack, offline
   embedding-conformance check python:mine.py:Layer             your own code
+  embedding-conformance check python:mine.py:f --reference bundled
+                                                               an embedder against its original
   embedding-conformance check fault:lookup/row-minus-one       what a failure looks like
   embedding-conformance claims order                           which claims speak of order
 
@@ -68,6 +70,11 @@ def cli() -> None:
 @click.option("--facet", "facets", multiple=True, metavar="NAME", help="Only this facet; an error if no subject has it.")
 @click.option("--declare", multiple=True, metavar="KEY=VALUE",
               help="What the subject promises: normalized, trained, out_of_range_below, ...")
+@click.option("--reference", default="", metavar="SUBJECT",
+              help="Agree with this subject, stage by stage: token ids, network, pooling, normalisation, vectors, neighbours.")
+@click.option("--texts", type=click.Path(path_type=Path), metavar="FILE",
+              help="Your own texts to compare on, one a line (or .jsonl with \"text\"), beside ours; cited by line, never "
+                   "printed.")
 @click.option("--deviations", type=click.Path(path_type=Path), metavar="FILE",
               help="Known failures that are accepted, each with its reason (YAML); one that no longer fails is a failure.")
 @click.option("--documents", type=click.Path(path_type=Path), metavar="DIR",
@@ -87,8 +94,9 @@ def cli() -> None:
 @click.option("-q", "quiet", is_flag=True, help="Only failures and the last line.")
 @click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
-          deviations: Path | None, documents: Path | None, report: Path | None, since: Path | None, seed: str,
-          timeout: float, unverified: str | None, workers: int, first_failure: bool, quiet: bool, verbose: bool) -> None:
+          reference: str, texts: Path | None, deviations: Path | None, documents: Path | None, report: Path | None,
+          since: Path | None, seed: str, timeout: float, unverified: str | None, workers: int, first_failure: bool, quiet: bool,
+          verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
     from . import deviations as accepted
     from . import documents as passages
@@ -110,6 +118,7 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
         unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified) if one not in ("", "none")],
         deviations=accepted.read(deviations, catalogue) if deviations else ())
     plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
+                reference=reference, texts=texts,
                 keyword=keyword, seed=_seed(seed), workers=workers, first_failure=first_failure, timeout=timeout)
     terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
     _writable(folder)
@@ -149,6 +158,34 @@ def claims_command(what: str | None) -> None:
         ids = [claim.id for claim in catalogue]
         raise UsageError(f'no claim speaks of "{what}"{nearest(what.upper(), ids)}')
     _list(found)
+
+
+@cli.command(options_metavar="[OPTIONS]", short_help="Keep a subject's vectors, to be a reference later.")
+@click.argument("subject", metavar="SUBJECT")
+@click.option("-o", "output", type=click.Path(path_type=Path), metavar="DIR", required=True,
+              help="A new folder; what is there is never overwritten.")
+@click.option("--texts", type=click.Path(path_type=Path), metavar="FILE",
+              help="Your own texts, one a line (or .jsonl with \"text\"), beside ours. They are kept in the recording.")
+@click.option("--declare", multiple=True, metavar="KEY=VALUE", help="What the subject promises, as for check.")
+def record(subject: str, output: Path, texts: Path | None, declare: tuple[str, ...]) -> None:
+    """Embed texts with SUBJECT and keep the vectors, the texts and where they come from.
+
+    The recording is a reference: check SUBJECT --reference vectors:DIR tells later whether anything has changed.
+    """
+    from .recorder import make
+
+    sys.exit(make(subject, output, texts, list(declare)))
+
+
+@cli.command(options_metavar="", short_help="Says which command compares two subjects.")
+@click.argument("subject", metavar="A")
+@click.argument("reference", metavar="B")
+def compare(subject: str, reference: str) -> None:
+    """Comparing is judging A with B as its reference: type the command that this prints."""
+    import shlex
+
+    command = shlex.join(["embedding-conformance", "check", subject, "--reference", reference])
+    raise UsageError(f"to compare {subject} with {reference}, judge the one by the other: {command}")
 
 
 @cli.command(options_metavar="[OPTIONS]", short_help="Show that every check fails on a broken subject.")

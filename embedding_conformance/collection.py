@@ -8,7 +8,7 @@ import re
 import shlex
 import traceback
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,14 @@ from .claims import Catalogue
 from .deviations import Deviation
 from .errors import Refusal, UsageError, nearest
 from .events import EventsFile, about, environment
-from .evidence import ClaimViolation, Evidence
+from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover
+from .reference import Reference, default_reference, of_subject, open_reference
 from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_declaration
 from .subjects.facets import FACETS
+from .subjects.given import open_given
+from .texts import Text, agreement_texts, few_texts, read_texts
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 #: a subject that was opened before pytest began, to be judged instead of those that the options name, and its reference
@@ -37,6 +40,7 @@ APPROXIMATE = ("rounding", "network")
 PROPERTY = "conformance"
 #: opens the names of fixtures where a user's own fixtures may have the names that suites use
 PREFIX = "conformance_"
+WITHHELD = "(what it said is withheld, since texts of your own were given)"
 
 
 class Vacuous(Exception):
@@ -67,6 +71,11 @@ class Run:
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     #: node id -> what became of a check in this process
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: what every subject is compared with, where the user named it
+    reference: Reference | None = None
+    #: the file of the user's own texts, and these
+    texts: str = ""
+    own: list[Text] = field(default_factory=list)
     #: (claim, subject) -> why a claim does not apply, among those that were selected
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
     #: (claim, subject) of which not all checks were selected
@@ -82,12 +91,14 @@ class Run:
 
     def refer(self, reference: Any) -> None:
         """Compare the subjects with `reference`, a subject's name or an object; nothing for None."""
-        if reference is not None:
-            raise UsageError("reference: no claim compares a subject with another one")
+        if isinstance(reference, str):
+            self.reference = open_reference(reference, self.own)
+        elif reference is not None:
+            self.reference = of_subject(open_given(reference), [*agreement_texts(), *self.own])
 
     def argument(self, name: str) -> Any:
         """What the fixture `name` gives a check that is called without pytest, where that is not a handle."""
-        return {"seed": self.seed}[name]
+        return {"seed": self.seed, "reference": self.reference_of(self.subjects[self.test])}[name]
 
     def facts(self) -> dict[str, Any]:
         """Everything about a test of the user's own but the results, for another process."""
@@ -97,10 +108,40 @@ class Run:
         return {"test": self.test, "thing": self.thing, "seed": self.seed, "started": self.started,
                 "environment": environment(),
                 "subject": {**about(subject), "repeat": f'pytest "{self.test}" -k {{claim}}'},
+                "reference": self.about_reference(),
                 "deviations": [one.model_dump(mode="json") for one in self.deviations],
                 "collected": [[node_id, [claim for claim, _ in keys]] for node_id, keys in collected.items()],
                 "not_applicable": [[key[0], why] for key, why in sorted(self.not_applicable.items()) if key not in applies],
                 "partial": sorted(claim for claim, _ in self.partial)}
+
+    def reference_of(self, subject: Subject) -> Reference | None:
+        """What a subject is compared with: the reference that was named, else the oracle where there is one."""
+        return self.reference or default_reference(
+            subject, few_texts() if self.prover else [*agreement_texts(), *self.own])
+
+    def about_reference(self) -> dict[str, Any] | None:
+        """What events and reports say of the reference that was named."""
+        if self.reference is None:
+            return None
+        return self.reference.describe() | {"texts": len(self.reference.texts), "own": self.texts}
+
+    def private(self, item: pytest.Item) -> bool:
+        """Whether a test asks its subject about texts of the user's own."""
+        subject = subject_of(item)
+        if subject not in self.subjects or not asks_for(item, "reference"):
+            return False
+        reference = self.reference_of(self.subjects[subject])
+        return reference is not None and any(text.own for text in reference.texts)
+
+    def options(self, claim_id: str, subject: str) -> list[str]:
+        """The options of `check` that a claim on a subject needs to be judged as it was."""
+        options = []
+        if self.documents and "document" in self.subjects[subject].facets:
+            options += ["--documents", str(self.documents)]
+        if any(need.startswith("reference.") for need in self.catalogue[claim_id].needs):
+            options += ["--reference", self.reference.name] if self.reference else []
+            options += ["--texts", self.texts] if self.texts else []
+        return options
 
     def inapplicable(self) -> list[list[str]]:
         """[claim, subject, reason] of what does not apply, in order."""
@@ -166,6 +207,10 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
+    own = read_texts(Path(option("conformance_texts"))) if option("conformance_texts") else []
+    reference = reference if given is not None else option("conformance_reference")
+    if reference and events:
+        events.opening(reference if isinstance(reference, str) else "the reference")
     if proving:
         from .subjects.noisy import noisy_subject
 
@@ -179,7 +224,8 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     prover = Prover(subjects, one_line) if proving else None
     if prover:
         config.pluginmanager.register(prover, "conformance-prover")
-    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done)
+    run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done,
+              texts=option("conformance_texts") or "", own=own)
     run.refer(reference)
     if events:
         events.opened(run)
@@ -214,9 +260,22 @@ def _why_not(run: Run, subject: Subject, claim_ids: tuple[str, ...], facets: set
         claim = run.catalogue[claim_id]
         if lacks := subject.lacks([need for need in claim.needs if need.partition(".")[0] in facets]):
             return f"it does not offer {lacks}" if lacks != "layer.with_table" else "it cannot be built with another table"
+        if lacking := _no_reference(run, subject, claim.needs):
+            return lacking
         if undeclared := subject.does_not_declare(claim.requires):
             return undeclared
     return ""
+
+
+def _no_reference(run: Run, subject: Subject, needs: list[str]) -> str:
+    wanted = [need for need in needs if need.startswith("reference.")]
+    if not wanted:
+        return ""
+    reference = run.reference_of(subject)
+    if reference is None:
+        return "no reference (--reference SUBJECT)"
+    return next((f"the reference, {reference.name}, does not offer {need.partition('.')[2]}"
+                 for need in wanted if need not in reference.capabilities), "")
 
 
 def arrange(run: Run, items: list[pytest.Item]) -> None:
@@ -287,6 +346,11 @@ def subject_of(item: pytest.Item) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def asks_for(item: pytest.Item, fixture: str) -> bool:
+    """Whether a check takes a fixture of the suites."""
+    return bool({fixture, PREFIX + fixture} & set(getattr(item, "fixturenames", ())))
+
+
 def item_facts(item: pytest.Item) -> list[Any]:
     """What the events file says of a collected item: node id, claims, subject."""
     return [item.nodeid, list(claims_of(item)), subject_of(item)]
@@ -314,10 +378,17 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
     if isinstance(error, ClaimViolation):
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
+        data |= {key: value for key, value in asdict(error.explanation).items() if value}
+        if run.private(item):
+            data["message"] = withheld(data["message"])
         if not run.test:
             report.longrepr = explain(run, data)
     elif error is not None:
-        data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+        quotes = run.private(item) and not isinstance(error, (Vacuous, SubjectChanged, HarnessFault))
+        message = f"{type(error).__name__} {WITHHELD}" if quotes else one_line(error)
+        data |= {"outcome": "error", "message": message, "detail": _frames(error)}
+        if quotes:
+            report.longrepr = message
     if evidence.figures:
         data["figures"] = evidence.figures
     if run.test:
@@ -333,10 +404,17 @@ def explain(run: Run, result: dict[str, Any]) -> str:
     claim = run.catalogue[result["claims"][0]]
     lines = [f"{'+'.join(result['claims'])}  {claim.says.en}", f"  measured  {result['message']}",
              f"  bound     {result['bound']}"]
+    lines += [f"  {label:<8}  {result[key]}" for key, label in (("looks_like", "looks like"), ("stages", "stages"))
+              if key in result]
     lines += [f"  {'worst   ' if i == 0 else '        '}  {line}" for i, line in enumerate(result["worst"])]
-    needs_documents = run.documents and "document" in run.subjects[result["subject"]].facets
-    options = ["--documents", str(run.documents)] if needs_documents else []
+    options = run.options(result["claims"][0], result["subject"])
     return "\n".join([*lines, f"  repeat    {repeat(result, run.seed, options)}"])
+
+
+def withheld(message: str) -> str:
+    """A violation's message without what a subject said or returned, which may quote the texts that it was given."""
+    said = re.match(r"\w+ (?:raised \w+|returned)", message)
+    return f"{said[0]} {WITHHELD}" if said else message
 
 
 def repeat(result: dict[str, Any], seed: int, options: list[str] | None = None) -> str:

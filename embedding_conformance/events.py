@@ -52,7 +52,8 @@ class EventsFile:
         self._run = run
         self.write("opened", harness=__version__, started=datetime.now(UTC).isoformat(timespec="seconds"),
                    catalogue=run.catalogue.version, seed=run.seed, environment=environment(),
-                   subjects=[about(one) for one in run.subjects.values()] if not run.prover else [])
+                   subjects=[about(one) for one in run.subjects.values()] if not run.prover else [],
+                   reference=run.about_reference())
 
     def refused(self, refusal: Refusal) -> None:
         self.write("refused", exit=int(refusal.exit), message=str(refusal))

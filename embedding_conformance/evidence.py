@@ -43,13 +43,25 @@ class Comparison:
         return self.bound / self.measured
 
 
+@dataclass(frozen=True)
+class Explanation:
+    """What a comparison with a reference can say beyond the numbers; empty where it cannot."""
+
+    #: the registered fault that explains the difference, or that none does
+    looks_like: str = ""
+    #: what was found at every stage
+    stages: str = ""
+
+
 class ClaimViolation(Exception):
     """The subject does not do what the claim says. Only the gateway and the handles on subjects raise it."""
 
-    def __init__(self, measured: str, bound: str, worst: Sequence[str] = (), *, raised: bool = False):
+    def __init__(self, measured: str, bound: str, worst: Sequence[str] = (), *, raised: bool = False,
+                 explanation: Explanation | None = None):
         super().__init__(f"{measured} (bound: {bound})")
         self.measured = measured
         self.bound = bound
+        self.explanation = explanation or Explanation()
         #: where the worst element is, what was expected there and what was found
         self.worst = list(worst)
         #: whether the subject raised an exception instead of answering
@@ -69,6 +81,8 @@ class Evidence:
     store: Callable[[], Any] | None = None
     #: numbers that the report draws
     figures: list[dict[str, Any]] = field(default_factory=list)
+    #: whether violations are to be explained; a proof, which expects thousands, does without
+    explains: bool = False
 
     @property
     def compared(self) -> int:
@@ -133,6 +147,30 @@ class Evidence:
         self.comparisons.append(Comparison("at most", 1, number, limit, bound.why, where))
         if not number <= limit:
             raise ClaimViolation(f"{number:.4g}", f"at most {limit:.3g}: {bound.why}", [where] if where else [])
+
+    def texts_agree(self, distances: Any, bound: Bound, measure: str, worst: Callable[[int], Sequence[str]],
+                    explain: Callable[[], Explanation] | None = None) -> None:
+        """The distance [N] of each text's answer from what it should be is at most its bound (one number, or [N]).
+
+        `measure` says what a distance is, `worst` gives the lines that show one text, `explain` is asked only when a
+        distance is too large.
+        """
+        distances = np.asarray(distances, np.float64)
+        self._same_shape(distances, np.broadcast_to(np.asarray(bound.value, np.float64), distances.shape))
+        limit = np.broadcast_to(np.asarray(bound.value, np.float64), distances.shape)
+        if np.isnan(distances).any() or not (np.isfinite(limit).all() and (limit >= 0).all()):
+            raise HarnessFault(f"a distance and its bound must be numbers: {bound.why}")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            used = np.where(distances == 0, 0.0, distances / limit)
+        place = int(np.argmax(used))
+        lines = list(worst(place))
+        self.comparisons.append(Comparison("at most", distances.size, float(distances[place]), float(limit[place]),
+                                           bound.why, lines[0] if lines else ""))
+        if used[place] > 1:
+            message = (f"{distances[place]:.3g} worst, {np.median(distances):.3g} median ({measure}; "
+                       f"{int((used > 1).sum())} of {distances.size} texts beyond the bound)")
+            raise ClaimViolation(message, f"{limit[place]:.2g}: {bound.why}", lines,
+                                 explanation=explain() if explain and self.explains else None)
 
     def greater(self, a: Any, b: Any, margin: float, why: str) -> None:
         """`a` exceeds `b` by at least `margin`, single numbers; `why` says where the margin comes from."""

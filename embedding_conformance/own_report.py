@@ -25,7 +25,8 @@ def assemble(config: pytest.Config, tests: dict[str, dict[str, Any]], results: d
     collected = {node_id: (claims, test) for test, one in tests.items() for node_id, claims in one["collected"]}
     outcome = Outcome(
         opened={"subjects": [one["subject"] for one in tests.values()], "seed": first["seed"],
-                "environment": first["environment"], "started": first["started"]},
+                "environment": first["environment"], "started": first["started"],
+                "reference": next((one["reference"] for one in tests.values() if one["reference"]), None)},
         collected=collected, results={node_id: results[node_id] for node_id in collected if node_id in results},
         # What was not selected is not known here, so that with a selection nothing is said of what does not apply.
         not_applicable={} if chosen else {(claim, test): why for test, one in tests.items()

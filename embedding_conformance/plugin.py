@@ -35,6 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--conformance-facet", action="append", default=[], metavar="NAME",
                     help="judge only this facet (repeatable)")
     group.addoption("--conformance-documents", metavar="DIR", help="where the documents lie: judge facts about them, too")
+    group.addoption("--conformance-reference", metavar="SUBJECT", help="compare the subjects with this one, stage by stage")
+    group.addoption("--conformance-texts", metavar="FILE", help="your own texts, to compare on beside ours")
     group.addoption("--conformance-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
     group.addoption("--conformance-report", metavar="DIR", help="write the report on what conformance(...) judged")
     group.addoption("--conformance-events", metavar="FILE", help="append one JSON line for every finished test")

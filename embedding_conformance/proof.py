@@ -51,15 +51,27 @@ class Specimen:
     source: str
     change: Callable[[Any], Any]
     declares: dict[str, Any]
+    #: the stage at which it shows first, one of `SEAMS`; empty for what no difference to a reference is explained by
+    seam: str = ""
+    #: the same fault at other places or of other sizes, label -> broken object, where one example does not stand for all
+    variants: Callable[[Any], Iterable[tuple[str, Any]]] | None = None
 
 
+#: the stages of an embedder, in the order in which they depend on each other; "batch" is of the network too, but shows only
+#: among other texts
+SEAMS = ("ids", "input", "states", "batch", "pooling", "length", "rows")
 _registry: dict[str, Specimen] = {}
 
 
 def fault(facet: str, breaks: Iterable[str], *, size: Literal["gross", "subtle"] = "gross", raises: bool = False,
-          base: str = "", source: str = "", declares: dict[str, Any] | None = None) -> Callable[[Any], Any]:
-    """Register a function from a sound object to a broken one. Its docstring says what is broken."""
-    return _register(facet, breaks, sound=False, size=size, raises=raises, base=base, source=source, declares=declares)
+          base: str = "", source: str = "", declares: dict[str, Any] | None = None, seam: str = "",
+          variants: Callable[[Any], Iterable[tuple[str, Any]]] | None = None) -> Callable[[Any], Any]:
+    """Register a function from a sound object to a broken one. Its docstring says what is broken.
+
+    With a `seam` it is one of the faults that a difference to a reference may be explained by.
+    """
+    return _register(facet, breaks, sound=False, size=size, raises=raises, base=base, source=source, declares=declares,
+                     seam=seam, variants=variants)
 
 
 def sound(facet: str, *, breaks: Iterable[str] = (), base: str = "", source: str = "",

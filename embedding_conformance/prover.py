@@ -10,7 +10,9 @@ import pytest
 
 from .evidence import ClaimViolation, Evidence
 from .handles import HANDLES, Handle
+from .reference import default_reference
 from .subjects import Dial, Subject
+from .texts import few_texts
 
 PROPERTY = "conformance-proof"
 #: stands for the subject of an item until the item is judged
@@ -64,6 +66,8 @@ class Prover:
         for name in item._fixtureinfo.argnames:
             if name in HANDLES:
                 arguments[name] = HANDLES[name](subject)
+            elif name == "reference":
+                arguments[name] = default_reference(subject, few_texts())
             else:
                 arguments[name] = evidence if name == "evidence" else item.funcargs[name]
         try:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from . import handles
     from .evidence import Evidence
+    from .reference import Reference
     from .subjects import Subject
 
 
@@ -27,7 +28,7 @@ def evidence(request: pytest.FixtureRequest) -> Evidence:
                      request.getfixturevalue("ndarrays_regression"),
                      write=request.config.getoption("conformance_write_baselines"))
 
-    gateway = request.node.stash[EVIDENCE] = Evidence(store=store)
+    gateway = request.node.stash[EVIDENCE] = Evidence(store=store, explains=True)
     return gateway
 
 
@@ -36,6 +37,13 @@ def conformance_subject(request: pytest.FixtureRequest) -> Subject:
     """The one subject of this test."""
     subject: Subject = request.node.parent.run.subject(request.param)
     return subject
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest, conformance_subject: Subject) -> Reference | None:
+    """What the subject is compared with; a test that asks for it is run only where there is one."""
+    found: Reference | None = request.node.parent.run.reference_of(conformance_subject)
+    return found
 
 
 @pytest.fixture

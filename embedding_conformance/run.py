@@ -39,6 +39,8 @@ class Plan:
     declare: list[str] = field(default_factory=list)
     facets: list[str] = field(default_factory=list)
     documents: Path | None = None
+    reference: str = ""
+    texts: Path | None = None
     keyword: str = ""
     seed: int = 0
     workers: int = 0
@@ -275,6 +277,10 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
             command += [f"--conformance-{option}={value}"]
     if plan.documents:
         command.append(f"--conformance-documents={plan.documents.resolve()}")
+    if plan.reference:
+        command.append(f"--conformance-reference={plan.reference}")
+    if plan.texts:
+        command.append(f"--conformance-texts={plan.texts}")
     if plan.keyword:
         command += ["-k", plan.keyword]
     if plan.first_failure:

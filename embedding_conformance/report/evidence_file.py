@@ -82,6 +82,7 @@ def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
         "environment": environment,
         "fingerprint": fingerprint(environment),
         "subjects": outcome.opened.get("subjects", []),
+        "reference": outcome.opened.get("reference"),
         "documents": _documents(context),
         "proof": {"outdated": context.outdated(),
                   "faults": sum(not one["sound"] for one in _specimens(context).values()),

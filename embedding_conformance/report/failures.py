@@ -9,6 +9,9 @@ from typing import Any
 
 from ..verdict import FAILING
 
+#: parts of an explanation, and how a line with it begins
+EXPLAINED = {"looks_like": "looks like", "stages": "stages"}
+
 
 @dataclass
 class Failure:
@@ -64,6 +67,9 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
         share = f" ({len(failed)} of {len(results)} checks fail)" if len(results) > 1 else ""
         lines["measured"] = [first["message"] + share]
         lines["bound"] = [first["bound"]]
+        for key, label in EXPLAINED.items():
+            if first.get(key):
+                lines[label] = [first[key]]
         if first["worst"]:
             lines["worst"] = first["worst"]
     if own["verdict"] != "refuted":
@@ -82,7 +88,28 @@ def repeat(evidence: dict[str, Any], claim_id: str, subject: str, *, with_docume
                for option in ("--declare", f"{key}={str(value).lower() if isinstance(value, bool) else value}")]
     if "document" in known["facets"] or with_documents:
         options += ["--documents", evidence["documents"]["folder"]]
+    options += compared(evidence, claim_id)
     return shlex.join(["embedding-conformance", "check", subject, *options, "--seed", str(evidence["seed"]), "-k", claim_id])
+
+
+def compared(evidence: dict[str, Any], claim_id: str) -> list[str]:
+    """The options that name the reference again, for a claim that is judged by one."""
+    needs: list[str] = next((claim["needs"] for claim in evidence["claims"] if claim["id"] == claim_id), [])
+    reference = evidence.get("reference")
+    if not reference or not any(need.startswith("reference.") for need in needs):
+        return []
+    return ["--reference", reference["name"], *(["--texts", reference["own"]] if reference["own"] else [])]
+
+
+def drift(evidence: dict[str, Any]) -> list[tuple[str, str]]:
+    """Of each subject that was compared with a named reference: what it lost, in one line."""
+    found = []
+    for figure in evidence["figures"] if evidence.get("reference") else []:
+        if figure["title"] == "Agreement with the reference":
+            values = [f"{value:.2g}" if isinstance(value, float) else str(value) for value in figure["data"]["rows"][0]]
+            found.append((figure["subject"], ", ".join(f"{name} {value}" for name, value in zip(
+                figure["data"]["columns"], values, strict=True))))
+    return found
 
 
 def closest(evidence: dict[str, Any]) -> str:

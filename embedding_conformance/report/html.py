@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from . import changes, faults, reading
 from .evidence_file import last_line
-from .failures import closest, failures, repeat
+from .failures import EXPLAINED, closest, failures, repeat
 from .figures import draw, of_bound, strip, used
 from .summary import headline
 
@@ -118,6 +118,7 @@ def _own_lines(results: list[dict[str, Any]], nearest: dict[str, Any] | None) ->
         first = failed[0]
         bound = f"; bound: {first['bound']}" if first.get("bound") else ""
         return [f"{len(failed)} of {_plural(len(results), 'check')} failed: {first['message']}{bound}",
+                *(f"{label} {first[key]}" for key, label in EXPLAINED.items() if first.get(key)),
                 *(first.get("worst") or first.get("detail") or [])[:4]]
     line = f"{_plural(len(results), 'check')}, {_plural(compared, 'value')}"
     if not nearest:

@@ -27,7 +27,8 @@ def render(evidence: dict[str, Any]) -> str:
             ET.SubElement(case, "skipped", type="pytest.xfail", message=_clean("; ".join(filter(None, why))))
             totals["skipped"] += 1
         elif result["outcome"] == "violated":
-            text = "\n".join([result["message"], f"bound: {result['bound']}", *result["worst"]])
+            looks = [f"looks like {result['looks_like']}"] if result.get("looks_like") else []
+            text = "\n".join([result["message"], f"bound: {result['bound']}", *looks, *result["worst"]])
             ET.SubElement(case, "failure", message=_clean(result["message"])).text = _clean(text)
             totals["failures"] += 1
         elif result["outcome"] == "error":

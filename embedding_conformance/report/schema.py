@@ -56,6 +56,18 @@ class Subject(BaseModel):
     repeat: str = ""
 
 
+class Reference(Model):
+    """What the subjects were compared with, where it was named. `texts` counts those of the comparison, `own` is the file of
+    the user's own among them; a text itself is never kept."""
+
+    name: str
+    title: str
+    facts: dict[str, Any]
+    declares: dict[str, list[Any]]
+    texts: Count
+    own: str
+
+
 class Documents(Model):
     """`passages` is the state of every cited one; `lines` their text, present only when they were given."""
 
@@ -189,6 +201,8 @@ class Problem(Model):
     message: str
     raised: bool
     bound: str = ""
+    looks_like: str = ""
+    stages: str = ""
     worst: list[str] = []
     detail: list[str] = []
 
@@ -308,6 +322,7 @@ class Evidence(Model):
     environment: dict[str, Any]
     fingerprint: str
     subjects: list[Subject]
+    reference: Reference | None = None
     documents: Documents
     proof: ProofSummary
     specimens: dict[str, Specimen]

@@ -28,7 +28,8 @@ def render(evidence: dict[str, Any]) -> str:
         lines.append("")
     lines += [f"- {cell(reason)}" for reason in evidence["verdict"]["reasons"][:3]]
     numbers = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    lines += [f"{numbers or 'No claim was judged'}.", ""]
+    reference = f" Reference {code(evidence['reference']['name'])}." if evidence.get("reference") else ""
+    lines += [f"{numbers or 'No claim was judged'}.{reference}", ""]
     if failed:
         lines += [f"Repeat: {code(repeat(evidence, failed[0].claim, failed[0].subject))}", ""]
     lines += ["<details><summary>All claims that apply</summary>", "", "| claim | verdict | says |", "| --- | --- | --- |"]
@@ -49,6 +50,8 @@ def _rows(evidence: dict[str, Any]) -> list[str]:
         bound = failure.lines.get("bound", [""])
         rows.append(f"| **{failure.verdict}** | {failure.claim} {cell(failure.says)} | {cell(measured[0])} | "
                     f"{cell(bound[0])} |")
+        if "looks like" in failure.lines:
+            rows.append(f"| | looks like {cell(failure.lines['looks like'][0])} | | |")
     rows += [f"| **outdated** | {cell(one['claim'])}, {until(one)}: {cell(one['because'])} | {cell(one['why'])} | |"
              for one in outdated(evidence)]
     rows += [f"| {until(one)} | {cell(one['claim'])} {cell(one['because'])}{cell(_issue(one))} | | |"

@@ -13,7 +13,7 @@ import click
 from .. import __version__
 from ..run import Outcome
 from .evidence_file import Context, judge, last_line
-from .failures import Failure, closest, failures, known, outdated, until
+from .failures import Failure, closest, drift, failures, known, outdated, until
 
 #: failures shown in full; the others are named in one line
 MOST_FAILURES = 8
@@ -68,6 +68,12 @@ class Terminal:
             given = [f"{key} {value} (from {origin})" for key, (value, origin) in one["declares"].items()]
             if given and self.verbose:
                 self._line(f"  {'':<{width}}   declares {', '.join(given)}")
+        if reference := opened.get("reference"):
+            own = f", of which those of {reference['own']}" if reference["own"] else ""
+            kept = [f"{key} {reference['declares'][key][0]}" for key in ("precision", "pooling", "normalized", "max_seq_length")
+                    if key in reference["declares"]]
+            self._line(f"  {'reference':<{width}}   {reference['name']}: {', '.join([reference['title'], *kept])}")
+            self._line(f"  {'texts':<{width}}   {reference['texts']}{own}")
         self._line("")
 
     def _show_started(self, node_id: str) -> None:
@@ -185,6 +191,8 @@ class Terminal:
         counts = evidence["verdict"]["counts"]
         if tightest := closest(evidence):
             self._line(f"  closest    {tightest}")
+        for name, lost in drift(evidence):
+            self._line(f"  drift      {name}: {lost}")
         if counts["verified"]:
             proof = evidence["proof"]
             self._line(f"  proven     each verified claim catches a fault; {proof['faults']} faults were tried, and "

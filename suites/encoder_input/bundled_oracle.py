@@ -16,14 +16,19 @@ def bert() -> Bert:
     return Bert(load_file(checked_weights()), json.loads((folder() / "config.json").read_text(encoding="utf-8")))
 
 
-def hidden_states(texts: list[str]) -> list[np.ndarray]:
-    """Float64 states [L, d] of each text."""
+def token_ids(texts: list[str]) -> list[np.ndarray]:
+    """The ids [L] of each text, cut at the model's limit."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder() / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(read_max_seq_length())
-    return [bert().hidden_states(np.array(tokenizer.encode(text).ids)) for text in texts]
+    return [np.array(tokenizer.encode(text).ids) for text in texts]
+
+
+def hidden_states(texts: list[str]) -> list[np.ndarray]:
+    """Float64 states [L, d] of each text."""
+    return [bert().hidden_states(ids) for ids in token_ids(texts)]
 
 
 def embeddings(texts: list[str]) -> np.ndarray:

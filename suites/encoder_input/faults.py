@@ -10,15 +10,18 @@ import numpy as np
 from ...proof import altered, fault, sound
 from .oracle import Bert
 
+#: sound encoder (by its id, and held so that the id stays its own) -> text -> states
 _sound_states = {}
 
 
 def quick(encoder, **replaced):
     """The encoder with some methods replaced, and with the states of the sound model remembered for all specimens."""
+    _, known = _sound_states.setdefault(id(encoder), (encoder, {}))
+
     def hidden_states(texts):
-        new = [text for text in dict.fromkeys(texts) if text not in _sound_states]
-        _sound_states.update(zip(new, encoder.hidden_states(new) if new else [], strict=True))
-        return [_sound_states[text].copy() for text in texts]
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, encoder.hidden_states(new) if new else [], strict=True))
+        return [known[text].copy() for text in texts]
 
     def embed(texts):
         means = np.stack([states.mean(axis=0) for states in hidden_states(texts)])
@@ -35,7 +38,20 @@ def sublayer(encoder, kind):
 def layers(encoder, kind, **settings):
     """The encoder with the last states of a broken NumPy BERT, or of one with other settings; its input stays."""
     bert = kind(encoder.weights(), encoder.config() | settings, "float32")
-    return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
+    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
+
+
+def each(encoder, answer):
+    """`answer` for the ids of every text, each computed once."""
+    known = {}
+
+    def answers(texts):
+        ids = encoder.token_ids(texts)
+        for one in ids:
+            if one.tobytes() not in known:
+                known[one.tobytes()] = answer(one)
+        return [known[one.tobytes()].copy() for one in ids]
+    return answers
 
 
 def of_rows(combine):
@@ -178,13 +194,13 @@ def dropout_left_on(encoder):
 # --- the layers --------------------------------------------------------------------------------------------------------
 
 
-@fault("encoder", ["INPUT-08"])
+@fault("encoder", ["INPUT-08"], seam="states")
 def last_layer_skipped(encoder):
     """The last layer is not run."""
     return layers(encoder, Bert, num_hidden_layers=encoder.config()["num_hidden_layers"] - 1)
 
 
-@fault("encoder", ["INPUT-08"])
+@fault("encoder", ["INPUT-08"], seam="states")
 def input_normalised_twice(encoder):
     """The first layer gets its input after a second normalisation."""
     class Twice(Bert):
@@ -193,7 +209,7 @@ def input_normalised_twice(encoder):
     return layers(encoder, Twice)
 
 
-@fault("encoder", ["INPUT-08"])
+@fault("encoder", ["INPUT-08"], seam="states")
 def rows_into_the_first_layer(encoder):
     """The first layer gets the looked-up rows; the input sublayer is passed by."""
     class Bypassed(Bert):
@@ -202,13 +218,13 @@ def rows_into_the_first_layer(encoder):
     return layers(encoder, Bypassed)
 
 
-@fault("encoder", ["INPUT-08"])
+@fault("encoder", ["INPUT-08"], seam="states")
 def half_the_heads(encoder):
     """The width is split among half as many heads."""
     return layers(encoder, Bert, num_attention_heads=encoder.config()["num_attention_heads"] // 2)
 
 
-@fault("encoder", ["INPUT-08"], source="vllm-project/vllm#14609")
+@fault("encoder", ["INPUT-08"], seam="states", source="vllm-project/vllm#14609")
 def causal_mask(encoder):
     """Tokens see only those before them."""
     class Causal(Bert):
@@ -217,32 +233,59 @@ def causal_mask(encoder):
     return layers(encoder, Causal)
 
 
-@fault("encoder", ["INPUT-08"], source="jkrukowski/swift-embeddings#20")
+def of_batches(ids, answer, size=8):
+    """`answer` for the ids of each text and the longest length of its batch; batches hold texts of similar length."""
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    answers = [None] * len(ids)
+    for start in range(0, len(order), size):
+        batch = order[start:start + size]
+        longest = max(len(ids[i]) for i in batch)
+        for i in batch:
+            answers[i] = answer(ids[i], longest)
+    return answers
+
+
+def padded(ids, longest):
+    """The ids of a text filled up with the padding id, 0, at the end."""
+    return np.pad(ids, (0, longest - len(ids)))
+
+
+@fault("encoder", ["INPUT-08"], seam="batch", source="jkrukowski/swift-embeddings#20")
 def padding_attended(encoder):
-    """The batch is padded and the model gets no mask, so that tokens attend to padding."""
-    import torch
+    """Batches are padded and the model gets no mask, so that tokens attend to padding."""
+    bert = Bert(encoder.weights(), encoder.config(), "float32")
 
     def hidden_states(texts):
-        ids = encoder.token_ids(texts)
-        padded = np.zeros((len(ids), max(map(len, ids))), np.int64)
-        for row, one in zip(padded, ids, strict=True):
-            row[:len(one)] = one
-        with torch.inference_mode():
-            states = encoder.model(input_ids=torch.from_numpy(padded)).last_hidden_state.numpy()
-        return [rows[:len(one)] for rows, one in zip(states, ids, strict=True)]
-    return quick(encoder, hidden_states=hidden_states)
+        return of_batches(encoder.token_ids(texts),
+                          lambda ids, longest: bert.hidden_states(padded(ids, longest))[:len(ids)])
+
+    def embed(texts):
+        means = np.stack([states.mean(axis=0) for states in hidden_states(texts)])
+        return means / np.linalg.norm(means, axis=1, keepdims=True)
+    return quick(encoder, hidden_states=hidden_states, embed=embed)
 
 
-@fault("encoder", ["INPUT-08"], size="subtle")
-def one_bias_lost(encoder):
-    """The bias of the last output projection was not loaded, 1e-3 in 1 - cosine."""
-    name = f"encoder.layer.{encoder.config()['num_hidden_layers'] - 1}.output.dense.bias"
+def without_bias(encoder, name):
+    """The encoder whose model has zeros for this bias."""
     weights = encoder.weights()
     bert = Bert(weights | {name: weights[name] * 0}, encoder.config(), "float32")
-    return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
+    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
 
 
-@fault("encoder", ["INPUT-08"], size="subtle")
+def every_bias(encoder):
+    """Each bias of the layers lost in turn, but those of the keys, which a softmax does not see."""
+    for name in encoder.weights():
+        if name.startswith("encoder.") and name.endswith(".bias") and ".key." not in name:
+            yield name, without_bias(encoder, name)
+
+
+@fault("encoder", ["INPUT-08"], size="subtle", seam="states", variants=every_bias)
+def one_bias_lost(encoder):
+    """The bias of the last output projection was not loaded, 1e-3 in 1 - cosine."""
+    return without_bias(encoder, f"encoder.layer.{encoder.config()['num_hidden_layers'] - 1}.output.dense.bias")
+
+
+@fault("encoder", ["INPUT-08"], size="subtle", seam="states")
 def gelu_by_tanh(encoder):
     """GELU is approximated by a hyperbolic tangent, 4e-6 in 1 - cosine of a state; in the mean over a text it is less."""
     class Tanh(Bert):
@@ -251,7 +294,7 @@ def gelu_by_tanh(encoder):
     return layers(encoder, Tanh)
 
 
-@fault("encoder", ["INPUT-08"], size="subtle")
+@fault("encoder", ["INPUT-08"], size="subtle", seam="states")
 def scores_slightly_larger(encoder):
     """Scores of the attention are one part in a hundred too large, 5e-5 in 1 - cosine."""
     class Sharper(Bert):
@@ -708,7 +751,7 @@ def key_biases_left_out(encoder):
     weights = encoder.weights()
     lost = {name: array * 0 for name, array in weights.items() if name.endswith("key.bias")}
     bert = Bert(weights | lost, encoder.config(), "float32")
-    return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)])
+    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
 
 
 def converted(encoder, name):

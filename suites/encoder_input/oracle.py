@@ -24,6 +24,7 @@ class Bert:
 
     def __init__(self, weights: Mapping[str, np.ndarray], config: Mapping[str, Any], dtype: str = "float64"):
         self.stored = weights
+        self.config = config
         self.dtype = dtype
         self.layers: int = config["num_hidden_layers"]
         self.heads: int = config["num_attention_heads"]
@@ -33,7 +34,7 @@ class Bert:
     def weight(self, name: str) -> np.ndarray:
         """The array of this name in the format of the computation."""
         if name not in self._converted:
-            self._converted[name] = self.stored[name].astype(self.dtype)
+            self._converted[name] = self.stored[name].astype(self.dtype, copy=False)
         return self._converted[name]
 
     def input_rows(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,0 +1,1 @@
+"""Agreement with a reference: claims AGREE, judged stage by stage."""
