@@ -17,12 +17,13 @@ import pytest
 from . import claims as catalogue_of
 from . import pytest_fixtures
 from .claims import Catalogue
-from .errors import Refusal, UsageError, nearest
+from .errors import NoVerdict, Refusal, UsageError, nearest
 from .events import EventsFile
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover
-from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_declaration
+from .rehearsal import rehearse
+from .subjects import DEFAULT, Subject, documents_text, limits, open_subject, parse_declaration
 from .subjects.facets import FACETS
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
@@ -54,6 +55,14 @@ class Run:
     resume: frozenset[str]
     #: (claim, subject) -> why a claim does not apply, among those that were selected
     not_applicable: dict[tuple[str, str], str] = field(default_factory=dict)
+    events: EventsFile | None = None
+
+    def announce(self, subject: str, requests: int, texts: int, where: str) -> None:
+        """Say how many requests and texts a subject on the network will get."""
+        if self.events:
+            self.events.write("requests", subject=subject, requests=requests, texts=texts, where=where)
+        else:
+            print(f"about {requests} requests with {texts} texts to {where}")
 
     def subject(self, name: str) -> Subject:
         """The subject of this name; in a proof an empty one, for which the prover puts in every specimen."""
@@ -101,6 +110,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     declare = dict(parse_declaration(text) for text in option("conformance_declare"))
     documents = Path(option("conformance_documents")) if option("conformance_documents") else None
     documents_text.read_from(documents)
+    limits.allow(option("conformance_timeout"), option("conformance_max_requests"))
     proving = bool(option("conformance_prove"))
     if proving:
         from .proof import specimens
@@ -113,6 +123,8 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
+        if subjects[name].remote and getattr(config.option, "numprocesses", None):
+            raise UsageError(f"{name}: leave out -n: every process would ask the service anew for what another one knows")
     if proving:
         from .subjects.noisy import noisy_subject
 
@@ -127,6 +139,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     if prover:
         config.pluginmanager.register(prover, "conformance-prover")
     run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done)
+    run.events = events
     if events:
         events.opened(run)
     return run
@@ -201,10 +214,27 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
             continue
         for claim_id in _claims(item):
             run.not_applicable.setdefault((claim_id, _subject(item) or ""), mark.args[0])
+    _begin(run, kept)
     applies = {(claim_id, _subject(item) or "") for item in kept for claim_id in _claims(item)}
     for key in applies & run.not_applicable.keys():
         del run.not_applicable[key]  # another test of the claim can be run on this subject
     items[:] = kept
+
+
+def _begin(run: Run, items: list[pytest.Item]) -> None:
+    """Say what the subjects on the network will be asked, then ask them for the first time."""
+    for subject in run.subjects.values():
+        own = [item for item in items if _subject(item) == subject.name]
+        if not subject.remote or not own:
+            continue
+        try:
+            requests, texts = rehearse(subject, subject.remote, own, run.seed)
+            run.announce(subject.name, requests, texts, subject.remote.where)
+            subject.remote.begin()
+        except Refusal as refusal:
+            if run.events:
+                run.events.refused(refusal)
+            raise pytest.exit.Exception(str(refusal), returncode=refusal.exit) from refusal
 
 
 def _claims(item: pytest.Item) -> tuple[str, ...]:
@@ -246,6 +276,8 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
         report.longrepr = explain(run, data)
+    elif isinstance(error, NoVerdict):  # the subject was lost: that says nothing about the claim
+        data |= {"outcome": "lost", "message": str(error).removeprefix("no verdict: ")}
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
     if evidence.figures:

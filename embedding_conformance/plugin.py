@@ -31,6 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="judge only this facet (repeatable)")
     group.addoption("--conformance-documents", metavar="DIR", help="where the documents lie: judge facts about them, too")
     group.addoption("--conformance-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
+    group.addoption("--conformance-timeout", type=float, default=300.0, metavar="SECONDS",
+                    help="how long a test may take; a request to a service may take a fifth of it")
+    group.addoption("--conformance-max-requests", type=int, metavar="N", help="send at most N requests to a service")
     group.addoption("--conformance-events", metavar="FILE", help="append one JSON line for every finished test")
     group.addoption("--conformance-resume", metavar="FILE", help="leave out the tests that this file lists by node id")
     group.addoption("--conformance-prove", action="store_true", help="judge every fault and sound variant")

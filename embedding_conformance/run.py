@@ -46,6 +46,8 @@ class Plan:
     prove: bool = False
     #: how long no test may finish before the child is killed
     timeout: float = 300.0
+    #: how many requests may be sent to a service
+    max_requests: int | None = None
 
 
 @dataclass
@@ -64,6 +66,9 @@ class Outcome:
     #: collected and left out on purpose, because the run was stopped at the first failure
     not_run: list[str] = field(default_factory=list)
     refused: tuple[Exit, str] | None = None
+    #: the word for that in the last line, and a command that shows the same
+    refused_as: str = ""
+    hint: str = ""
     interrupted: bool = False
     #: why the harness itself failed, in the child's own last words
     broke: str = ""
@@ -140,7 +145,7 @@ def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome
         if plan.first_failure:
             outcome.not_run = outcome.missing()
         for node_id in [] if outcome.interrupted or outcome.refused or plan.first_failure else outcome.missing():
-            outcome.lost[node_id] = watch.lost.get(node_id, "the test was collected and never reported")
+            outcome.lost[node_id] = "the test was collected and never reported"
         return False
     how = f"did not answer for {plan.timeout:g} s" if not ended else _death(child.returncode)
     if not watch.running:
@@ -170,7 +175,6 @@ class _Watch:
         self.opening = ""
         self.opened = False
         self.running: dict[str, None] = {}
-        self.lost: dict[str, str] = {}
         self.refused = False
         self.finished: int | None = None
 
@@ -225,11 +229,15 @@ class _Watch:
 
     def _lost(self, event: dict[str, Any]) -> None:
         self.running.pop(event["nodeid"], None)
-        self.lost[event["nodeid"]] = event["why"]
+        self._outcome.lost[event["nodeid"]] = event["why"]
+
+    def _requests(self, event: dict[str, Any]) -> None:
+        """Only shown."""
 
     def _refused(self, event: dict[str, Any]) -> None:
         self.refused = True
         self._outcome.refused = (Exit(event["exit"]), event["message"])
+        self._outcome.refused_as, self._outcome.hint = event.get("reason", ""), event.get("hint", "")
 
     def _finished(self, event: dict[str, Any]) -> None:
         self.finished = event["exit"]
@@ -241,7 +249,7 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
                "--rootdir", str(suites()), "--noconftest", "-p", "embedding_conformance.plugin",
                *(word for name in UNUSED for word in ("-p", f"no:{name}")), "--tb=short", "-q",
                "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
-               "--conformance-seed", str(plan.seed)]
+               "--conformance-seed", str(plan.seed), "--conformance-timeout", str(plan.timeout)]
     command += [f"--ignore={suites() / name}" for name in sorted(NOT_CHAPTERS)]
     for module in ("pytest_datadir", "pytest_regressions"):
         if importlib.util.find_spec(module):
@@ -251,6 +259,8 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
             command += [f"--conformance-{option}={value}"]
     if plan.documents:
         command.append(f"--conformance-documents={plan.documents.resolve()}")
+    if plan.max_requests is not None:
+        command += ["--conformance-max-requests", str(plan.max_requests)]
     if plan.keyword:
         command += ["-k", plan.keyword]
     if plan.first_failure:
