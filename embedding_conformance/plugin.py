@@ -119,6 +119,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    if _judging():
+        from .collection import spare
+
+        spare(item, call)
     report = yield
     if not _judging():
         return report

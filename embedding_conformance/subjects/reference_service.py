@@ -49,8 +49,9 @@ class ReferenceService:
         size = request.get("dimensions", WIDTH)
         if type(size) is not int or not 1 <= size <= WIDTH:
             raise Wrong(f"dimensions must be a whole number from 1 to {WIDTH}")
-        rows = vectors(texts)[:, :size]
-        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = vectors(texts)
+        if size < WIDTH:
+            rows = rows[:, :size] / np.linalg.norm(rows[:, :size], axis=1, keepdims=True)
         tokens = sum(len(text.split()) + 2 for text in texts)
         return {
             "object": "list",

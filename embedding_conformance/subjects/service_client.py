@@ -71,7 +71,7 @@ class Client:
         self._lock = threading.Lock()
         self.tally = Tally()
         #: why the service is taken for gone; nothing is sent any more
-        self.gone: NoVerdict | None = None
+        self.gone = ""
         self.proven: bytes | None = None
 
     def get(self, path: str) -> Answer:
@@ -100,14 +100,15 @@ class Client:
         try:
             alive = self._patient("POST", f"{self.base}/embeddings", self.proven, LIMITS.seconds).status < 500
         except Failed as again:
-            raise self._lost(f"{self.origin} {again}") from again
+            raise self._lost(f"{self.origin} {again}") from None
         if not alive:
             raise self._lost(f"{self.origin} {failed}")
         raise NoAnswer(f"{failed}; other requests are answered") from failed
 
     def _lost(self, why: str) -> NoVerdict:
-        self.gone = self.gone or Unreachable(why, self.base)
-        return self.gone
+        """A new exception each time: one that is raised again drags along where it was raised before."""
+        self.gone = self.gone or why
+        return Unreachable(self.gone, self.base)
 
     def _persistent(self, method: str, url: str, body: bytes | None, seconds: float) -> Answer:
         """Also repeats what a service that is just starting does: an internal error, a connection that it breaks off."""
@@ -121,7 +122,7 @@ class Client:
             except Failed as failed:
                 why = f"{self.origin} {failed}"
                 if failed.kind != "broken":
-                    raise self._lost(why) from failed
+                    raise self._lost(why) from None
                 continue
             if answer.status < 500 or method == "GET":
                 return answer
@@ -133,7 +134,7 @@ class Client:
         start, waited, obeyed, attempt = time.monotonic(), 0.0, "", 0
         while True:
             if self.gone:
-                raise self.gone
+                raise self._lost(self.gone)
             attempt += 1
             try:
                 answer = self._send(method, url, body, seconds)
@@ -142,7 +143,7 @@ class Client:
                     raise
                 if attempt >= CONNECTIONS:
                     took = time.monotonic() - start
-                    raise self._lost(f"{self.origin} {failed} ({attempt} tries in {took:.1f} s)") from failed
+                    raise self._lost(f"{self.origin} {failed} ({attempt} tries in {took:.1f} s)") from None
                 pause = _backoff(attempt - 1)
             else:
                 if answer.status not in LATER:

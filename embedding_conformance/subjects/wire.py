@@ -60,7 +60,7 @@ class Answer:
 
 def line(text: str) -> str:
     """A text in one line of at most 160 characters."""
-    text = " ".join(text.split())
+    text = " ".join(text[:1000].split())
     return text if len(text) <= 160 else f"{text[:157]}..."
 
 
@@ -123,7 +123,7 @@ def decoded(entry: Any, place: int, encoding: str) -> np.ndarray:
     """[d] float32: one embedding, a list of JSON numbers or base64 of little-endian float32."""
     if encoding == "base64":
         if not isinstance(entry, str):
-            raise ClaimViolation(f"entry {place} is {short(entry)}", "base64 text, as was asked for")
+            raise ClaimViolation(f"entry {place} is {line(json.dumps(entry))}", "base64 text, as was asked for")
         try:
             data = base64.b64decode(entry, validate=True)
         except (binascii.Error, ValueError) as error:
@@ -133,10 +133,10 @@ def decoded(entry: Any, place: int, encoding: str) -> np.ndarray:
         row = np.frombuffer(data, FLOAT32).astype(np.float32)
     else:
         if not isinstance(entry, list):
-            raise ClaimViolation(f"entry {place} is {short(entry)}", "a list of numbers, as was asked for")
+            raise ClaimViolation(f"entry {place} is {line(json.dumps(entry))}", "a list of numbers, as was asked for")
         for where, number in enumerate(entry):
             if type(number) not in (int, float):
-                raise ClaimViolation(f"entry {place} holds {short(number)} at place {where}", "JSON numbers only")
+                raise ClaimViolation(f"entry {place} holds {line(json.dumps(number))} at place {where}", "JSON numbers only")
         with np.errstate(over="ignore"):
             row = np.array(entry, dtype=np.float64).astype(np.float32)
     if not np.isfinite(row).all():
