@@ -86,7 +86,7 @@ class Client:
         except Failed as failed:
             if self.proven is None:
                 raise
-            return self._explain(failed)
+            return self._explain(failed, body)
 
     def first(self, body: bytes) -> Answer:
         """The first request: one that any service of this kind answers, and which tells later whether it is still there."""
@@ -94,8 +94,9 @@ class Client:
         self.proven = body
         return answer
 
-    def _explain(self, failed: Failed) -> Answer:
-        """After a failure: is it the service that is gone, or this one request that it does not answer?"""
+    def _explain(self, failed: Failed, body: bytes) -> Answer:
+        """After a failure: is it the service that is gone, a moment in which it was busy, or this request, so that it fails
+        again while another one is answered?"""
         assert self.proven is not None
         try:
             alive = self._patient("POST", f"{self.base}/embeddings", self.proven, LIMITS.seconds).status < 500
@@ -103,7 +104,10 @@ class Client:
             raise self._lost(f"{self.origin} {again}") from None
         if not alive:
             raise self._lost(f"{self.origin} {failed}")
-        raise NoAnswer(f"{failed}; other requests are answered") from failed
+        try:
+            return self._patient("POST", f"{self.base}/embeddings", body, LIMITS.seconds)
+        except Failed as again:
+            raise NoAnswer(f"{again}, twice; other requests are answered") from None
 
     def _lost(self, why: str) -> NoVerdict:
         """A new exception each time: one that is raised again drags along where it was raised before."""

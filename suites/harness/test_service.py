@@ -31,8 +31,8 @@ def server():
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A request may take one second; a run as long as it needs."""
-    monkeypatch.setattr(limits.LIMITS, "seconds", 1.0)
+    """A request may take two seconds."""
+    monkeypatch.setattr(limits.LIMITS, "seconds", 2.0)
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
@@ -70,8 +70,8 @@ def test_what_is_no_address_is_told_how_to_write_it(name, said):
 
 
 @pytest.mark.parametrize(("how", "error", "said", "seconds"), [
-    ("reset", NoVerdict, "broke off its answer", 1), ("slow-headers", NoVerdict, "did not answer within 1 s", 2),
-    ("slow-body", NoVerdict, "did not finish its answer within 1 s", 2), ("endless", NoVerdict, "more than 8 MiB", 2),
+    ("reset", NoVerdict, "broke off its answer", 1), ("slow-headers", NoVerdict, "did not answer within 2 s", 2),
+    ("slow-body", NoVerdict, "did not finish its answer within 2 s", 2), ("endless", NoVerdict, "more than 8 MiB", 2),
     ("gzip-bomb", NoVerdict, "compressed its answer (gzip, gzip), which the request forbids", 1),
     ("content-length", NoVerdict, "broke off its answer", 1),
     ("overloaded", NoVerdict, '503 after 5 tries in 0 s, Retry-After obeyed ("Model is overloaded")', 1),
@@ -89,14 +89,14 @@ def test_a_service_that_cannot_be_judged(server, quick, monkeypatch, how, error,
         subject.remote.begin()
     assert said.replace("PORT", str(server.server_address[1])) in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-    assert time.monotonic() - start < seconds + 2
+    assert time.monotonic() - start < seconds + 3
 
 
 def test_nobody_listens(quick):
     with pytest.raises(NoVerdict, match=r"^no verdict: http://127.0.0.1:\d+ refused the connection \(3 tries in \d\.\d s\)$"):
         open_subject(f"openai:http://127.0.0.1:{closed_port()}/v1")
     port, held = unroutable()
-    with pytest.raises(NoVerdict, match="did not answer within 1 s"):
+    with pytest.raises(NoVerdict, match="did not answer within 2 s"):
         open_subject(f"openai:http://127.0.0.1:{port}/v1")
     assert held
     with pytest.raises(NoVerdict, match=r"no-such-host.invalid is a name that cannot be resolved \(3 tries"):
@@ -160,9 +160,9 @@ def test_a_refusal_is_an_exception_and_a_wrong_answer_a_violation(server, quick)
 def test_one_request_that_hangs_is_not_a_service_that_is_gone(server, quick):
     service = Service(opened(server.url("hangs-later")))
     start = time.monotonic()
-    with pytest.raises(ClaimViolation, match="did not answer within 1 s; other requests are answered") as caught:
+    with pytest.raises(ClaimViolation, match="did not answer within 2 s, twice; other requests are answered") as caught:
         service.vectors(["b"])
-    assert caught.value.raised and time.monotonic() - start < 3
+    assert caught.value.raised and time.monotonic() - start < 7
 
 
 def test_what_is_meant_for_this_machine_goes_through_no_proxy(server, quick, monkeypatch):
@@ -221,7 +221,8 @@ def test_wrong_answers_refute_the_claims_about_them(server, command):
 
 def test_a_service_that_dies_loses_the_claims_that_are_left(server, command):
     server.count["dies"] = 0
-    done = command("check", server.url("dies"), "--facet", "service", "--timeout", "5", "--report", "r")
+    done = command("check", server.url("dies"), "-k", "FIELD-70 or FIELD-79 or FIELD-84",
+                   "--facet", "service", "--timeout", "20", "--report", "r")
     assert done.returncode == 7, done.stdout + done.stderr
     assert "broke off its answer" in done.stdout and "Traceback" not in done.stdout + done.stderr
     found = store.load(command.folder / "r" / "evidence.json")
