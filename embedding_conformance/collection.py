@@ -22,6 +22,7 @@ from .events import EventsFile
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover
+from .redaction import redacted
 from .rehearsal import rehearse
 from .subjects import DEFAULT, Subject, documents_text, limits, open_subject, parse_declaration
 from .subjects.facets import FACETS
@@ -282,11 +283,13 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
     if isinstance(error, ClaimViolation):
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
-        report.longrepr = explain(run, data)
     elif isinstance(error, NoVerdict):  # the subject was lost: that says nothing about the claim
         data |= {"outcome": "lost", "message": str(error).removeprefix("no verdict: ")}
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}
+    data = redacted(data)
+    if isinstance(error, ClaimViolation):
+        report.longrepr = explain(run, data)
     if evidence.figures:
         data["figures"] = evidence.figures
     report.user_properties.append((PROPERTY, json.dumps(data)))

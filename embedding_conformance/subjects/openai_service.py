@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import UsageError, nearest
 from ..evidence import ClaimViolation
-from ..redaction import VARIABLE, key
+from ..redaction import VARIABLE, key, redacted
 from . import Remote, Subject, wire
 from .reference_service import ReferenceService
 from .service_client import Client, Failed, Tally, Unreachable
@@ -195,9 +195,9 @@ def _tei(client: Client, models: Answer) -> list[str] | None:
     """The one model of text-embeddings-inference, which lists none and tells its name elsewhere."""
     if models.status != 404:
         return None
-    answer = client.get("//info")
+    answer = client.glance("//info")
     try:
-        name = json.loads(answer.body)["model_id"] if answer.status == 200 else None
+        name = json.loads(answer.body)["model_id"] if answer and answer.status == 200 else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return [name] if isinstance(name, str) and name else None
@@ -217,10 +217,8 @@ def begin(client: Client, model: str) -> None:
     except Failed as failed:
         raise Unreachable(f"{client.origin} {failed}", client.base) from failed
     _check_access(client, answer)
-    if answer.status == 404:
-        chosen = f"@{model}"
-        if better := _below_v1(client, client.base):
-            raise UsageError(f"404 for POST /embeddings; it answers below /v1: openai:{better}{chosen}")
+    if answer.status == 404 and (better := _below_v1(client, client.base)):
+        raise UsageError(f"404 for POST /embeddings; it answers below /v1: openai:{better}@{model}")
     if answer.is_html:
         raise UsageError(f"{client.base} answers POST /embeddings with HTML, not JSON: is it the address of the service?")
     if answer.status >= 300:
@@ -238,12 +236,12 @@ def _check_access(client: Client, answer: Answer) -> None:
         except httpx.InvalidURL:
             place = "elsewhere"
         place = target.path if place == client.origin else place
-        raise UsageError(f"it redirects to {wire.line(place)}, which was not named; not followed")
+        raise UsageError(f"it redirects to {wire.line(redacted(place))}, which was not named; not followed")
 
 
 def _below_v1(client: Client, base: str) -> str | None:
     """The address below which the service answers, where a user left out its usual last part."""
     if base.endswith("/v1"):
         return None
-    answer = client.get("/v1/models")
-    return f"{base}/v1" if answer.status in (401, 403) or _served(answer) else None
+    answer = client.glance("/v1/models")
+    return f"{base}/v1" if answer and (answer.status in (401, 403) or _served(answer)) else None

@@ -75,9 +75,18 @@ class Client:
         self.proven: bytes | None = None
 
     def get(self, path: str) -> Answer:
-        """An answer that needs no model, from below the base address, or the origin for a path that begins with two slashes."""
+        """An answer that needs no model, from below the base address."""
+        return self._persistent("GET", self.base + path, None, min(QUICK_SECONDS, LIMITS.seconds))
+
+    def glance(self, path: str) -> Answer | None:
+        """The same for a question that nothing depends on: one try, and no answer is None. A path that begins with two slashes
+        is one of the origin.
+        """
         url = self.origin + path[1:] if path.startswith("//") else self.base + path
-        return self._persistent("GET", url, None, min(QUICK_SECONDS, LIMITS.seconds))
+        try:
+            return self._send("GET", url, None, min(QUICK_SECONDS, LIMITS.seconds))
+        except Failed:
+            return None
 
     def embeddings(self, body: bytes) -> Answer:
         """POST a body to ``/embeddings``. Raises `NoVerdict` when the service is gone and `NoAnswer` when it is not."""

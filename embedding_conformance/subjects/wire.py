@@ -137,8 +137,11 @@ def decoded(entry: Any, place: int, encoding: str) -> np.ndarray:
         for where, number in enumerate(entry):
             if type(number) not in (int, float):
                 raise ClaimViolation(f"entry {place} holds {line(json.dumps(number))} at place {where}", "JSON numbers only")
-        with np.errstate(over="ignore"):
-            row = np.array(entry, dtype=np.float64).astype(np.float32)
+        try:
+            with np.errstate(over="ignore"):
+                row = np.array(entry, dtype=np.float64).astype(np.float32)
+        except OverflowError:  # a whole number beyond all floating formats
+            row = np.array([np.inf], dtype=np.float32)
     if not np.isfinite(row).all():
         raise ClaimViolation(f"entry {place} holds numbers that are not finite", "finite numbers of float32")
     return row
