@@ -179,7 +179,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def get_info(self):
         """Of the origin, as text-embeddings-inference has it."""
-        self.answer(200, json.dumps({"model_id": self.server.models["info"]}).encode())
+        name = self.server.models.get("info")
+        self.answer(200 if name else 404, json.dumps({"model_id": name}).encode())
 
     def get_locked(self):
         self.answer(401, b'{"error": {"message": "no key"}}')

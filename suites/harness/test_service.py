@@ -106,13 +106,11 @@ def test_nobody_listens(quick):
 
 
 def test_a_model_is_chosen(server, quick, monkeypatch):
-    monkeypatch.setattr(server, "models", {"two": ["a", "bge-m3:latest"], "none": [], "info": "BAAI/bge-m3"})
-    assert open_subject(server.url("tei")).facts["model"] == "BAAI/bge-m3"
+    monkeypatch.setattr(server, "models", {"two": ["a", "bge-m3:latest"], "none": []})
     assert open_subject(server.url("well")).facts["model"] == "reference"
     assert open_subject(server.url("two", "bge-m3")).facts["model"] == "bge-m3:latest"
     for name, said in ((server.url("two"), "several models are served; pick one with @: a, bge-m3:latest"),
                        (server.url("two", "b"), 'model "b" is not served; served are: a, bge-m3:latest'),
-                       (server.url("tei", "b"), 'model "b" is not served; served are: BAAI/bge-m3'),
                        (server.url("none"), "lists no models (200 OK for GET /models); name one: openai:http"),
                        (server.url("well")[:-3], "404 for GET /models; it answers below /v1: openai:http"),
                        (server.url("html_models"), "answers GET /models with HTML, not JSON"),
@@ -122,6 +120,10 @@ def test_a_model_is_chosen(server, quick, monkeypatch):
         assert said in str(caught.value)
     with pytest.raises(UsageError, match=r"404 for POST /embeddings; it answers below /v1: openai:\S*/well/v1@reference"):
         opened(f"{server.url('well')[:-3]}@reference")
+    monkeypatch.setattr(server, "models", {"info": "BAAI/bge-m3"})
+    assert open_subject(server.url("tei")).facts["model"] == "BAAI/bge-m3"
+    with pytest.raises(UsageError, match='model "b" is not served; served are: BAAI/bge-m3'):
+        open_subject(server.url("tei", "b"))
     monkeypatch.setenv(VARIABLE, KEY)
     with pytest.raises(UsageError, match=f"401 Unauthorized: the service does not accept {VARIABLE}"):
         open_subject(server.url("locked"))
