@@ -13,6 +13,7 @@ import click
 from . import __version__, home, in_checkout
 from .claims import DOCUMENT_SOURCE, Claim, check_traced, load, suites, test_places
 from .errors import Exit, Refusal, UsageError, nearest
+from .redaction import redacted
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -22,6 +23,7 @@ Examples:
   embedding-conformance check python:mine.py:Layer             your own code
   embedding-conformance check python:mine.py:f --reference bundled
                                                                an embedder against its original
+  embedding-conformance check openai:http://127.0.0.1:8080/v1  a running service
   embedding-conformance check fault:lookup/row-minus-one       what a failure looks like
   embedding-conformance claims order                           which claims speak of order
 
@@ -32,6 +34,8 @@ Subjects:
   python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
   torch  bundled  formulas  tokenizers       the reference stack
   hf:DIR  hf:documents                       a BERT directory of Transformers, the documents' own model
+  openai:URL[@MODEL]                         an OpenAI-compatible /v1/embeddings; key from OPENAI_API_KEY
+  service                                    a sound one of these, in memory
   documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 
@@ -46,7 +50,7 @@ class Group(click.Group):
             message, code = str(refusal), refusal.exit
         except click.UsageError as error:
             message, code = error.format_message(), Exit.USAGE
-        click.echo(f"embedding-conformance: {message}", err=True)
+        click.echo(f"embedding-conformance: {redacted(message)}", err=True)
         if ctx.invoked_subcommand == "check":
             click.echo("verdict=unusable claims=0 verified=0 refuted=0 error=0 not_applicable=0 informative=0 lost=0 seconds=0")
         sys.exit(code)
@@ -86,7 +90,10 @@ def cli() -> None:
               help="The evidence.json of an earlier run: show what changed; a claim that is judged no longer is an error.")
 @click.option("--seed", default="0", metavar="N", help="Repeat the generated inputs of another run, or 'random' for new ones.")
 @click.option("--timeout", type=float, default=300.0, metavar="SECONDS",
-              help="Give up on a test that does not finish in this time [default: 300].")
+              help="Give up on a test that does not finish in this time, and on a request to a service in a fifth of it "
+                   "[default: 300].")
+@click.option("--max-requests", type=click.IntRange(min=1), metavar="N",
+              help="Send a service no more than N requests; what would need more is refused before the first.")
 @click.option("--unverified", metavar="IDS",
               help="For this project's own gate: every claim must be verified on some subject, but these (or 'none').")
 @click.option("-n", "workers", type=int, default=0, metavar="N", help="As in pytest-xdist: N processes.")
@@ -95,8 +102,8 @@ def cli() -> None:
 @click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
           reference: str, texts: Path | None, deviations: Path | None, documents: Path | None, report: Path | None,
-          since: Path | None, seed: str, timeout: float, unverified: str | None, workers: int, first_failure: bool, quiet: bool,
-          verbose: bool) -> None:
+          since: Path | None, seed: str, timeout: float, max_requests: int | None, unverified: str | None, workers: int,
+          first_failure: bool, quiet: bool, verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
     from . import deviations as accepted
     from . import documents as passages
@@ -113,13 +120,14 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
     check_traced(catalogue)
     context = Context(
         catalogue, passages.read(catalogue, documents), proof.read_records(catalogue),
-        command=["embedding-conformance", *sys.argv[1:]],
+        command=redacted(["embedding-conformance", *sys.argv[1:]]),
         selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
         unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified) if one not in ("", "none")],
         deviations=accepted.read(deviations, catalogue) if deviations else ())
     plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
                 reference=reference, texts=texts,
-                keyword=keyword, seed=_seed(seed), workers=workers, first_failure=first_failure, timeout=timeout)
+                keyword=keyword, seed=_seed(seed), workers=workers, first_failure=first_failure, timeout=timeout,
+                max_requests=max_requests)
     terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
     _writable(folder)
     outcome = execute(plan, folder / "events.jsonl", terminal)
@@ -129,7 +137,7 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
     draft = _write(evidence, folder)
     announce(evidence)
     if outcome.refused:
-        no_verdict(outcome.refused[1], evidence)
+        no_verdict(outcome.refused[1], evidence, outcome.hint)
     else:
         terminal.finish(evidence, outcome, folder / "index.html", draft)
     sys.exit(evidence["verdict"]["exit"])

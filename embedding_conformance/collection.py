@@ -19,13 +19,15 @@ from . import claims as catalogue_of
 from . import pytest_fixtures
 from .claims import Catalogue
 from .deviations import Deviation
-from .errors import Refusal, UsageError, nearest
+from .errors import NoVerdict, Refusal, UsageError, nearest
 from .events import EventsFile, about, environment
 from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover
+from .redaction import redacted
 from .reference import Reference, default_reference, of_subject, open_reference
-from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_declaration
+from .rehearsal import rehearse
+from .subjects import DEFAULT, Subject, documents_text, limits, open_subject, parse_declaration
 from .subjects.facets import FACETS
 from .subjects.given import open_given
 from .texts import Text, agreement_texts, few_texts, read_texts
@@ -84,6 +86,15 @@ class Run:
     offered: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     #: node ids of those that pytest selected
     selected: frozenset[str] = frozenset()
+    #: where a run of the command tells the process that reads it
+    events: EventsFile | None = None
+
+    def announce(self, subject: str, requests: int, texts: int, where: str) -> None:
+        """Say how many requests and texts a subject on the network will get."""
+        if self.events:
+            self.events.write("requests", subject=subject, requests=requests, texts=texts, where=where)
+        else:
+            print(f"about {requests} requests with {texts} texts to {where}")
 
     def subject(self, name: str) -> Subject:
         """The subject of this name; in a proof an empty one, for which the prover puts in every specimen."""
@@ -194,6 +205,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     declare = dict(parse_declaration(text) for text in option("conformance_declare"))
     documents = Path(option("conformance_documents")) if option("conformance_documents") else None
     documents_text.read_from(documents)
+    limits.allow(option("conformance_timeout"), option("conformance_max_requests"))
     proving = bool(option("conformance_prove"))
     if proving:
         from .proof import specimens
@@ -207,6 +219,8 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
+        if subjects[name].remote and getattr(config.option, "numprocesses", None):
+            raise UsageError(f"{name}: leave out -n: every process would ask the service anew for what another one knows")
     own = read_texts(Path(option("conformance_texts"))) if option("conformance_texts") else []
     reference = reference if given is not None else option("conformance_reference")
     if reference and events:
@@ -227,6 +241,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done,
               texts=option("conformance_texts") or "", own=own)
     run.refer(reference)
+    run.events = events
     if events:
         events.opened(run)
     return run
@@ -321,6 +336,7 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
             continue
         for claim_id in claims_of(item):
             run.not_applicable.setdefault((claim_id, subject_of(item) or ""), mark.args[0])
+    _begin(run, [item for item in kept if run_of(item) is run])
     applies = {(claim_id, subject_of(item) or "") for item in kept if run_of(item) is run for claim_id in claims_of(item)}
     for key in applies & run.not_applicable.keys():
         del run.not_applicable[key]  # another test of the claim can be run on this subject
@@ -331,6 +347,22 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
 def run_of(item: pytest.Item) -> Run | None:
     """The run that a check belongs to; None for any other test."""
     return item.parent.run if isinstance(item.parent, SuiteModule) else None
+
+
+def _begin(run: Run, items: list[pytest.Item]) -> None:
+    """Say what the subjects on the network will be asked, then ask them for the first time."""
+    for subject in run.subjects.values():
+        own = [item for item in items if subject_of(item) == subject.name]
+        if not subject.remote or not own:
+            continue
+        try:
+            requests, texts = rehearse(subject, subject.remote, own, run)
+            run.announce(subject.name, requests, texts, subject.remote.where)
+            subject.remote.begin()
+        except Refusal as refusal:
+            if run.events:
+                run.events.refused(refusal)
+            raise pytest.exit.Exception(str(refusal), returncode=refusal.exit) from refusal
 
 
 def claims_of(item: pytest.Item) -> tuple[str, ...]:
@@ -367,6 +399,13 @@ def judged(item: pytest.Function) -> Generator[None, Any, Any]:
     return result
 
 
+def spare(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Keep pytest from formatting a traceback that nobody sees, which costs more than most tests."""
+    if isinstance(item.parent, SuiteModule) and call.excinfo and isinstance(call.excinfo.value, (ClaimViolation, NoVerdict)):
+        said = str(call.excinfo.value)
+        item.repr_failure = lambda *args, **kwargs: said  # type: ignore[method-assign]
+
+
 def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Attach to the report what the evidence keeps of this phase, and replace a violation's traceback by six lines."""
     error = call.excinfo.value if call.excinfo else None
@@ -381,14 +420,17 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
         data |= {key: value for key, value in asdict(error.explanation).items() if value}
         if run.private(item):
             data["message"] = withheld(data["message"])
-        if not run.test:
-            report.longrepr = explain(run, data)
+    elif isinstance(error, NoVerdict):  # the subject was lost: that says nothing about the claim
+        data |= {"outcome": "lost", "message": str(error).removeprefix("no verdict: ")}
     elif error is not None:
         quotes = run.private(item) and not isinstance(error, (Vacuous, SubjectChanged, HarnessFault))
         message = f"{type(error).__name__} {WITHHELD}" if quotes else one_line(error)
         data |= {"outcome": "error", "message": message, "detail": _frames(error)}
         if quotes:
             report.longrepr = message
+    data = redacted(data)
+    if isinstance(error, ClaimViolation) and not run.test:
+        report.longrepr = explain(run, data)
     if evidence.figures:
         data["figures"] = evidence.figures
     if run.test:

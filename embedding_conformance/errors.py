@@ -28,6 +28,10 @@ class Refusal(Exception):
     """A run that cannot go on; ``str()`` of it is the one message that the user reads."""
 
     exit = Exit.USAGE
+    #: the word for it in the last line
+    reason = "usage"
+    #: a command that shows the same without this program
+    hint = ""
 
 
 class UsageError(Refusal):
@@ -38,6 +42,7 @@ class NoVerdict(Refusal):
     """The subject could not be loaded or reached, so that nothing can be said about it."""
 
     exit = Exit.NO_VERDICT
+    reason = "not-loaded"
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

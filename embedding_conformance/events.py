@@ -1,8 +1,8 @@
 """The events file: one JSON line for each thing that happens in a run, written at once, so that a crash loses no result.
 
 Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``not_applicable``, ``started``, ``result``,
-``proved``, ``lost``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that did not end by
-itself.
+``proved``, ``lost``, ``requests``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that
+did not end by itself.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pytest
 from . import __version__
 from .claims import ID
 from .errors import Refusal
+from .redaction import redacted
 
 if TYPE_CHECKING:
     from .collection import Run
@@ -42,7 +43,7 @@ class EventsFile:
         self._parent = os.getppid()
 
     def write(self, event: str, **data: Any) -> None:
-        self._file.write(json.dumps({"event": event, **data}, ensure_ascii=False) + "\n")
+        self._file.write(json.dumps({"event": event, **redacted(data)}, ensure_ascii=False) + "\n")
         self._file.flush()
 
     def opening(self, subject: str) -> None:
@@ -56,7 +57,8 @@ class EventsFile:
                    reference=run.about_reference())
 
     def refused(self, refusal: Refusal) -> None:
-        self.write("refused", exit=int(refusal.exit), message=str(refusal))
+        self.write("refused", exit=int(refusal.exit), message=str(refusal), reason=refusal.reason,
+                   hint=refusal.hint)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         from .collection import item_facts
@@ -104,7 +106,10 @@ class EventsFile:
         if report.when == "teardown":
             del self._results[report.nodeid]
             result["seconds"] = round(result["seconds"], 4)
-            self.write("result", nodeid=plain(report.nodeid), **result)
+            if result.get("outcome") == "lost":
+                self.write("lost", nodeid=plain(report.nodeid), why=result["message"])
+            else:
+                self.write("result", nodeid=plain(report.nodeid), **result)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.write("finished", exit=int(exitstatus))

@@ -54,7 +54,8 @@ class Explanation:
 
 
 class ClaimViolation(Exception):
-    """The subject does not do what the claim says. Only the gateway and the handles on subjects raise it."""
+    """The subject does not do what the claim says. Only the gateway raises it, and what reads the subject's answers: the
+    handles, and the wire format of services."""
 
     def __init__(self, measured: str, bound: str, worst: Sequence[str] = (), *, raised: bool = False,
                  explanation: Explanation | None = None):

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from .data import TABLE_SIZES, numbered_table
+from .errors import Refusal
 from .evidence import ClaimViolation, HarnessFault, first, row, short, where
-from .subjects import LayerSource, Subject
+from .subjects import LayerSource, Subject, wire
 
 #: the largest prime up to which every whole number is exact in a narrow format: numbered tables start anew after it, so
 #: that they neither round nor overflow, and rows still differ from their neighbours
@@ -53,6 +55,8 @@ class Handle:
         self.given = args
         try:
             return function(*args, **kwargs)
+        except (ClaimViolation, Refusal):  # an adapter found the answer wrong, or lost the subject
+            raise
         except (Exception, SystemExit) as error:
             message = f"{method} raised {type(error).__name__}: {short_text(error)}"
             raise ClaimViolation(message, "an answer", raised=True) from error
@@ -637,6 +641,52 @@ class Index(Handle):
         self.call("delete", self.object.delete, row)
 
 
+class Service(Handle):
+    """An OpenAI-compatible ``/v1/embeddings``, request by request."""
+
+    facet = "service"
+
+    @property
+    def model(self) -> str:
+        """The model to ask for, by its name."""
+        return str(getattr(self.object, "model", None) or "model")
+
+    def post(self, body: bytes) -> wire.Answer:
+        """What the service answers to the bytes of a request, whatever the status."""
+        answer = self.call("post", self.object.post, body)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ClaimViolation(f"post returned {short(answer)}", "a tuple of status, headers, body")
+        status, headers, content = answer
+        if type(status) is not int or not isinstance(content, bytes) or not hasattr(headers, "items"):
+            raise ClaimViolation(f"post returned {short(answer)}", "a number, a mapping and bytes")
+        return wire.Answer(status, {str(name).lower(): str(value) for name, value in headers.items()}, content)
+
+    def ask(self, inputs: Any, **options: Any) -> wire.Answer:
+        """What the service answers to these inputs, a text or a list of texts, and the options of a request."""
+        return self.post(wire.request(inputs, self.model, **options))
+
+    def vectors(self, texts: list[str], **options: Any) -> np.ndarray:
+        """[N, d] float32: row i is the vector of text i, by the index of its entry."""
+        encoding = options.get("encoding_format", "float")
+        return wire.vectors(self.ask(list(texts), **options), len(texts), encoding)
+
+    def alone(self, texts: list[str]) -> np.ndarray:
+        """[N, d] float32: the vectors of texts that were each asked for in a request of its own; remembered for the run."""
+        memory = self.subject.memory
+        new = [text for text in dict.fromkeys(texts) if ("alone", text) not in memory]
+        memory.update({("alone", text): self.vectors([text])[0] for text in new})
+        self.calls += not new
+        found = [memory["alone", text] for text in texts]
+        if len({len(vector) for vector in found}) != 1:
+            raise ClaimViolation(f"vectors of {short([len(vector) for vector in found])} numbers", "one size")
+        return np.stack(found)
+
+    def together(self, requests: list[list[str]]) -> list[np.ndarray]:
+        """[N, d] float32 for each list of texts; the requests are sent at the same time."""
+        with ThreadPoolExecutor(len(requests)) as threads:
+            return list(threads.map(self.vectors, requests))
+
+
 class Document(Handle):
     """The documents' own text."""
 
@@ -650,7 +700,7 @@ class Document(Handle):
 HANDLES: dict[str, type[Handle]] = {
     handle.facet: handle
     for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
-                   Pooler, Encodings, Similarity, Projector, Index, Document)
+                   Pooler, Encodings, Similarity, Projector, Index, Service, Document)
 }
 
 

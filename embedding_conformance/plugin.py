@@ -39,6 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--conformance-texts", metavar="FILE", help="your own texts, to compare on beside ours")
     group.addoption("--conformance-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
     group.addoption("--conformance-report", metavar="DIR", help="write the report on what conformance(...) judged")
+    group.addoption("--conformance-timeout", type=float, default=300.0, metavar="SECONDS",
+                    help="how long a test may take; a request to a service may take a fifth of it")
+    group.addoption("--conformance-max-requests", type=int, metavar="N", help="send at most N requests to a service")
     group.addoption("--conformance-events", metavar="FILE", help="append one JSON line for every finished test")
     group.addoption("--conformance-resume", metavar="FILE", help="leave out the tests that this file lists by node id")
     group.addoption("--conformance-prove", action="store_true", help="judge every fault and sound variant")
@@ -161,6 +164,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    if _judging():
+        from .collection import spare
+
+        spare(item, call)
     report = yield
     if not _judging():
         return report

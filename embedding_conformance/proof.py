@@ -30,7 +30,7 @@ BASES = {
     "layer": "numpy", "layer_maker": "torch", "training_step": "torch", "trainer": "torch", "module": "torch",
     "tied_model": "torch", "tokenizer": "tokenizers", "tokenizer_maker": "tokenizers", "encoder": "bundled",
     "embedder": "bundled", "pooler": "formulas", "encodings": "formulas", "similarity": "formulas",
-    "projector": "formulas", "index": "formulas", "document": "documents",
+    "projector": "formulas", "index": "formulas", "service": "service", "document": "documents",
 }
 
 

@@ -48,6 +48,8 @@ class Plan:
     prove: bool = False
     #: how long no test may finish before the child is killed
     timeout: float = 300.0
+    #: how many requests may be sent to a service
+    max_requests: int | None = None
 
 
 @dataclass
@@ -68,6 +70,9 @@ class Outcome:
     #: collected and left out on purpose, because the run was stopped at the first failure
     not_run: list[str] = field(default_factory=list)
     refused: tuple[Exit, str] | None = None
+    #: the word for that in the last line, and a command that shows the same
+    refused_as: str = ""
+    hint: str = ""
     interrupted: bool = False
     #: why the harness itself failed, in the child's own last words
     broke: str = ""
@@ -180,7 +185,7 @@ def _conclude(watch: _Watch, outcome: Outcome, printed: str, *, first_failure: b
     if first_failure:
         outcome.not_run = outcome.missing()
     for node_id in [] if outcome.interrupted or outcome.refused or first_failure else outcome.missing():
-        outcome.lost[node_id] = watch.lost.get(node_id, "the test was collected and never reported")
+        outcome.lost[node_id] = "the test was collected and never reported"
 
 
 class _Watch:
@@ -194,7 +199,6 @@ class _Watch:
         self.opening = ""
         self.opened = False
         self.running: dict[str, None] = {}
-        self.lost: dict[str, str] = {}
         self.refused = False
         self.finished: int | None = None
 
@@ -250,11 +254,15 @@ class _Watch:
 
     def _lost(self, event: dict[str, Any]) -> None:
         self.running.pop(event["nodeid"], None)
-        self.lost[event["nodeid"]] = event["why"]
+        self._outcome.lost[event["nodeid"]] = event["why"]
+
+    def _requests(self, event: dict[str, Any]) -> None:
+        """Only shown."""
 
     def _refused(self, event: dict[str, Any]) -> None:
         self.refused = True
         self._outcome.refused = (Exit(event["exit"]), event["message"])
+        self._outcome.refused_as, self._outcome.hint = event.get("reason", ""), event.get("hint", "")
 
     def _finished(self, event: dict[str, Any]) -> None:
         self.finished = event["exit"]
@@ -267,7 +275,7 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
                *(word for name in UNUSED for word in ("-p", f"no:{name}")), "--tb=short", "-q",
                "--assert=plain",  # suites assert through the evidence alone
                "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
-               "--conformance-seed", str(plan.seed)]
+               "--conformance-seed", str(plan.seed), "--conformance-timeout", str(plan.timeout)]
     command += [f"--ignore={suites() / name}" for name in sorted(NOT_CHAPTERS)]
     for module in ("pytest_datadir", "pytest_regressions"):
         if importlib.util.find_spec(module):
@@ -281,6 +289,8 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
         command.append(f"--conformance-reference={plan.reference}")
     if plan.texts:
         command.append(f"--conformance-texts={plan.texts}")
+    if plan.max_requests is not None:
+        command += ["--conformance-max-requests", str(plan.max_requests)]
     if plan.keyword:
         command += ["-k", plan.keyword]
     if plan.first_failure:

@@ -100,7 +100,8 @@ def assemble(context: Context, outcome: Outcome) -> dict[str, Any]:
                                      "subject": outcome.collected.get(node_id, ([], ""))[1], "why": why}
                                     for node_id, why in sorted(outcome.lost.items())],
                            "not_run": sorted(outcome.missing())},
-        "verdict": {"word": word_of(code), "exit": int(code), "counts": counts, "reasons": reasons},
+        "verdict": {"word": word_of(code), "exit": int(code), "counts": counts, "reasons": reasons,
+                    **({"refused": outcome.refused_as} if outcome.refused_as else {})},
         "footer": {"complete": not (outcome.interrupted or outcome.broke or outcome.refused or outcome.missing()),
                    "seconds": round(outcome.seconds, 2)},
     }
@@ -248,5 +249,6 @@ def last_line(evidence: dict[str, Any]) -> str:
     if evidence["selection"]["by"]:
         shown["selected"] = f"{evidence['selection']['claims']}/{evidence['selection']['of']}"
     if evidence["verdict"]["exit"] in (Exit.USAGE, Exit.NO_VERDICT) and not reconciliation["collected"]:
-        shown["reason"] = "usage" if evidence["verdict"]["exit"] == Exit.USAGE else "not-loaded"
+        otherwise = "usage" if evidence["verdict"]["exit"] == Exit.USAGE else "not-loaded"
+        shown["reason"] = evidence["verdict"].get("refused") or otherwise
     return " ".join(f"{key}={value}" for key, value in {**shown, "seconds": evidence["footer"]["seconds"]}.items())

@@ -265,12 +265,13 @@ class Reconciliation(Model):
 
 
 class RunVerdict(Model):
-    """`counts` are of the selected claims."""
+    """`counts` are of the selected claims; `refused` is the word for why nothing was judged."""
 
     word: Literal["verified", "refuted", "interrupted", "broken", "unusable", "nothing-checked", "inconclusive"]
     exit: Literal[0, 1, 2, 3, 4, 5, 7]
     counts: dict[VerdictWord, Count]
     reasons: list[str]
+    refused: str = ""
 
 
 class Change(Model):

@@ -47,6 +47,9 @@ class Terminal:
             for node_id, _, _ in event["items"]:
                 self._waiting.setdefault(chapter(node_id), set()).add(node_id)
             self._total = {name: len(items) for name, items in self._waiting.items()}
+        elif kind == "requests" and not self.quiet:
+            self._line(f"  requests   {event['requests']} with {event['texts']} texts go to {event['where']}")
+            self._line("")
         elif kind == "started" and self.live:
             self._show_started(event["nodeid"])
         elif kind == "result":
@@ -239,10 +242,11 @@ def chapter(node_id: str) -> str:
     return node_id.partition("/")[0]
 
 
-def no_verdict(message: str, evidence: dict[str, Any]) -> None:
+def no_verdict(message: str, evidence: dict[str, Any], hint: str = "") -> None:
     """What is shown when a run ends before anything was judged."""
     click.echo(f"embedding-conformance: {message}", err=True)
     if evidence["verdict"]["word"] == "inconclusive":
-        click.echo("\n  Nothing was judged. Whether the subject is right is unknown.\n", err=True)
+        click.echo("\n  Nothing was judged. Whether the subject is right is unknown.", err=True)
+        click.echo(f"  The same from a shell:  {hint}\n" if hint else "", err=True)
     sys.stderr.flush()
     click.echo(last_line(evidence))

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import UsageError, nearest
 
-DEFAULT = ("torch", "bundled", "formulas", "tokenizers")
+DEFAULT = ("torch", "bundled", "formulas", "tokenizers", "service")
 #: scheme -> module below this package that opens it, and how the rest of the string is written
 ADAPTERS = {
     "torch": ("torch_stack", ""),
@@ -25,8 +25,10 @@ ADAPTERS = {
     "formulas": ("formulas", ""),
     "documents": ("documents_text", ""),
     "tokenizers": ("tokenizers_stack", ""),
+    "service": ("reference_service", ""),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
     "hf": ("hf", "DIR or hf:documents"),
+    "openai": ("openai_service", "URL or openai:URL@MODEL"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
 #: the declarations that a subject or `--declare` may make
@@ -83,6 +85,17 @@ class Dial:
         self.size, self.calls = size, 0
 
 
+@dataclass(frozen=True)
+class Remote:
+    """What a run does before it asks a subject on the network."""
+
+    where: str
+    #: sends the first request; raises a refusal when there is no point in sending others
+    begin: Callable[[], None]
+    #: a sound subject in memory that stands in for it, and the tally of what that is asked
+    stand_in: Callable[[], tuple[Subject, Any]]
+
+
 @dataclass
 class Subject:
     """The implementation under test, named by `name`."""
@@ -103,6 +116,8 @@ class Subject:
     completed: Callable[[Subject], None] | None = None
     #: how much noise a proof adds to every answer of the subject; None for any other subject
     dial: Dial | None = None
+    #: for a subject on the network
+    remote: Remote | None = None
 
     @cached_property
     def facets(self) -> frozenset[str]:
@@ -234,8 +249,8 @@ def require_installed(module: str, extra: str, subject: str) -> None:
 def _advice(name: str) -> str:
     from ..claims import ID
 
-    if "://" in name:
-        return ": a running service cannot be judged yet"
+    if name.startswith(("http://", "https://")):
+        return f": for an OpenAI-compatible service write openai:{name}"
     if ID.fullmatch(name):
         return f": that is a claim: check -k {name}, or claims {name}"
     path, _, attribute = name.replace("::", ":").rpartition(":")

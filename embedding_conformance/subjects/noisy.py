@@ -10,6 +10,7 @@ from ..proof import BASES
 from . import Dial, LayerSource, Subject
 from .facets import FACETS
 from .faulty import base_subject
+from .wire import Answer, with_vectors
 
 #: what a subject stores rather than computes; noise there would be another subject, not a wrong answer
 STORED = frozenset({"table", "weights", "module", "tokens", "token_ids", "special_ids", "lines"})
@@ -41,6 +42,9 @@ class Noisy:
             return Noisy(answer, self._dial, self._methods)
         if "make_layer" in self._methods and not isinstance(answer, np.ndarray):
             return Noisy(answer, self._dial, frozenset(PRODUCT))
+        if isinstance(answer, tuple) and isinstance(answer[-1], bytes) and self._dial.size:  # of a service
+            shaken = with_vectors(Answer(*answer), lambda rows: self._shaken(rows, generator))
+            return shaken.status, shaken.headers, shaken.body
         if isinstance(answer, (tuple, list)):
             return type(answer)(self._shaken(part, generator) for part in answer)
         if not isinstance(answer, (np.ndarray, np.floating)) or answer.dtype.kind not in "fV" or not self._dial.size:

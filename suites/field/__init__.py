@@ -1,1 +1,1 @@
-"""What users rely on, though no document says it."""
+"""What users rely on though no document says it. Sources are public bug reports."""

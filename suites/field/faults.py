@@ -1,3 +1,9 @@
-"""Faulty and sound embedders, registered as their modules are imported."""
+"""Faulty and sound subjects of each kind, registered as their modules are imported."""
 
-from . import faults_embedder, faults_embedder_declared, faults_gallery, sound_embedders  # noqa: F401
+from . import (  # noqa: F401
+    faults_embedder,
+    faults_embedder_declared,
+    faults_gallery,
+    faults_service,
+    sound_embedders,
+)
