@@ -21,7 +21,7 @@ from .errors import Refusal, UsageError, nearest
 from .events import EventsFile
 from .evidence import ClaimViolation, Evidence
 from .handles import Handle
-from .prover import PLACEHOLDER, Prover
+from .prover import PLACEHOLDER, Prover, metrics_of
 from .subjects import DEFAULT, Subject, documents_text, open_subject, parse_declaration
 from .subjects.facets import FACETS
 
@@ -113,6 +113,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare)
+        subjects[name].progress = events.working if events else None
     if proving:
         from .subjects.noisy import noisy_subject
 
@@ -195,12 +196,16 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
     for item in items:
         item.name = item.nodeid.rpartition("::")[2] if isinstance(item.parent, SuiteModule) else item.name
         mark = item.get_closest_marker("conformance_not_applicable")
-        if mark is None:
+        subject = _subject(item) or ""
+        reason = mark.args[0] if mark else ""
+        if isinstance(item.parent, SuiteModule) and not reason:
+            reason = run.subject(subject).declares_other_metric(metrics_of(item))
+        if not reason:
             if item.nodeid not in run.resume:
                 kept.append(item)
             continue
         for claim_id in _claims(item):
-            run.not_applicable.setdefault((claim_id, _subject(item) or ""), mark.args[0])
+            run.not_applicable.setdefault((claim_id, subject), reason)
     applies = {(claim_id, _subject(item) or "") for item in kept for claim_id in _claims(item)}
     for key in applies & run.not_applicable.keys():
         del run.not_applicable[key]  # another test of the claim can be run on this subject
@@ -245,6 +250,8 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
     if isinstance(error, ClaimViolation):
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
+        if error.rows:
+            data["rows"] = error.rows
         report.longrepr = explain(run, data)
     elif error is not None:
         data |= {"outcome": "error", "message": one_line(error), "detail": _frames(error)}

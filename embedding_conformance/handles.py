@@ -16,6 +16,7 @@ import numpy as np
 
 from .data import TABLE_SIZES, numbered_table
 from .evidence import ClaimViolation, HarnessFault, first, row, short, where
+from .streaming import Pace, Summary
 from .subjects import LayerSource, Subject
 
 #: the largest prime up to which every whole number is exact in a narrow format: numbered tables start anew after it, so
@@ -631,6 +632,52 @@ class Index(Handle):
         self.call("delete", self.object.delete, row)
 
 
+class Store(Handle):
+    """Stored vectors, read from the first row to the last in one pass for all tests of a run."""
+
+    facet = "store"
+
+    def summary(self) -> Summary:
+        """What the pass found; the memory that it takes does not grow with the number of rows."""
+        memory = self.subject.memory
+        if "pass" not in memory:
+            try:
+                memory["pass"] = self._pass()
+            except ClaimViolation as violation:  # the other tests learn it without another pass
+                memory["pass"] = violation
+        else:
+            self.calls += 1
+        if isinstance(memory["pass"], ClaimViolation):
+            raise memory["pass"]
+        found: Summary = memory["pass"]
+        return found
+
+    def _pass(self) -> Summary:
+        declared = self.subject.declares.get("precision")
+        total = getattr(self.object, "count", None)
+        summary = Summary(str(declared.value) if declared else None, total)
+        report = Pace(self.subject, total)
+        batches = iter(self.call("batches", self.object.batches))
+        while (batch := self.call("batches", next, batches, None)) is not None:
+            if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+                raise ClaimViolation(f"batches gave {short(batch)}", "pairs of the number of a first row and an array")
+            summary.add(int(batch[0]), self.array("batches", batch[1], (None, None), finite=False))
+            report(summary.count)
+        return summary
+
+    def rows(self, numbers: np.ndarray) -> np.ndarray:
+        """numbers [K] -> [K, d]: the vectors of these rows, in the order of the numbers."""
+        return self.array("rows", self.call("rows", self.object.rows, numbers.copy()), (len(numbers), None), finite=False)
+
+    def texts(self) -> list[str]:
+        """What the rows stand for, a text or an id each."""
+        return list(self.call("texts", self.object.texts))
+
+    def text_count(self) -> int:
+        """How many texts there are; they are read one after the other and not kept."""
+        return int(self.call("texts", lambda: sum(1 for _ in self.object.texts())))
+
+
 class Document(Handle):
     """The documents' own text."""
 
@@ -644,7 +691,7 @@ class Document(Handle):
 HANDLES: dict[str, type[Handle]] = {
     handle.facet: handle
     for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
-                   Pooler, Encodings, Similarity, Projector, Index, Document)
+                   Pooler, Encodings, Similarity, Projector, Index, Store, Document)
 }
 
 

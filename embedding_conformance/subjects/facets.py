@@ -46,6 +46,7 @@ FACETS = {
         Facet("similarity", anchors=(("matrix",), ("cosine",), ("distance",)), optional=("dot",)),
         Facet("projector", anchors=(("project",), ("interpolate",), ("analogy",))),
         Facet("index", anchors=(("build", "search"),), optional=("scores", "delete")),
+        Facet("store", anchors=(("batches",),), optional=("rows", "texts"), attributes=("count",)),
         Facet("document", anchors=(("lines",),)),
     )
 }

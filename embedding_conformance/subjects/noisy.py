@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class Noisy:
             return Noisy(answer, self._dial, self._methods)
         if "make_layer" in self._methods and not isinstance(answer, np.ndarray):
             return Noisy(answer, self._dial, frozenset(PRODUCT))
+        if isinstance(answer, Iterator):
+            return (self._shaken(part, generator) for part in answer)
         if isinstance(answer, (tuple, list)):
             return type(answer)(self._shaken(part, generator) for part in answer)
         if not isinstance(answer, (np.ndarray, np.floating)) or answer.dtype.kind not in "fV" or not self._dial.size:

@@ -1,0 +1,1 @@
+"""What users rely on though no document says it."""
