@@ -653,9 +653,10 @@ class Store(Handle):
         return found
 
     def _pass(self) -> Summary:
-        declared = self.subject.declares.get("precision")
+        precision, normalized = (self.subject.declares.get(key) for key in ("precision", "normalized"))
         total = getattr(self.object, "count", None)
-        summary = Summary(str(declared.value) if declared else None, total)
+        summary = Summary(str(precision.value) if precision else None, total,
+                          normalized=normalized is not None and bool(normalized.value))
         report = Pace(self.subject, total)
         batches = iter(self.call("batches", self.object.batches))
         while (batch := self.call("batches", next, batches, None)) is not None:

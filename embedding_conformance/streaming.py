@@ -61,10 +61,14 @@ def runs(places: np.ndarray) -> list[tuple[int, int]]:
 
 
 class Summary:
-    """What a pass found out. `precision` is what the subject declares of its numbers, `total` how many rows it says it has."""
+    """What a pass found out. `precision` is what the subject declares of its numbers, `total` how many rows it says it has.
 
-    def __init__(self, precision: str | None = None, total: int | None = None):
+    Lengths are judged only where the subject declares that all are one.
+    """
+
+    def __init__(self, precision: str | None = None, total: int | None = None, *, normalized: bool = True):
         self.precision = precision
+        self.normalized = normalized
         self.total = total
         self.count = 0
         #: (width, format) of the first batch, and which rows have another
@@ -125,6 +129,10 @@ class Summary:
         odd = np.flatnonzero(~((squares > 0) & (lengths < largest)))
         if len(odd):
             self._inspect(start, batch, odd, largest)
+        if self.normalized:
+            self._judge_lengths(start, batch, lengths)
+
+    def _judge_lengths(self, start: int, batch: np.ndarray, lengths: np.ndarray) -> None:
         deviations = np.abs(lengths - 1)
         bound = float(self.unit_bound().value)
         suspects = np.flatnonzero(~(deviations <= bound))
