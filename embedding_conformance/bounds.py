@@ -101,6 +101,18 @@ def norm(n: int, *arrays: np.ndarray) -> Bound:
     return Bound(gamma(n // 2 + 2, u), f"rounding of a norm of {n} terms in {name}")
 
 
+def quantised(table: np.ndarray, precision: str) -> Bound:
+    """Of every number [V, d] of a table that is kept in whole numbers of 8 or 4 bits and a scale for each row.
+
+    Half a step, which is at most that of a symmetric scale, the largest size in the row over 127 or 7. The scale may itself
+    have been rounded to 16 bits, and the product rounds in float32.
+    """
+    sizes = np.abs(np.asarray(table, np.float64)).max(axis=1, keepdims=True)
+    slack = 1 + UNIT_ROUNDOFF["bfloat16"]
+    return Bound(np.broadcast_to(sizes * (slack / 2 / QUANTISED[precision] + gamma(4, UNIT_ROUNDOFF["float32"])), table.shape),
+                 f"half a step of the row's scale in {precision}")
+
+
 def unit_length(n: int, precision: str, measured_in: str) -> Bound:
     """Of the length of a row of n numbers that was scaled to length one and kept in `precision`, less one.
 

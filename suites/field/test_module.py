@@ -1,0 +1,53 @@
+"""What PyTorch promises of a table beyond looking it up."""
+
+import copy
+import io
+
+import numpy as np
+import pytest
+
+from ...data import designed_ids
+from . import oracle
+
+
+@pytest.mark.claim("FIELD-43")
+def test_a_saved_table_is_loaded_again(module, evidence):
+    """The state of a table of many digits, through a file into a copy whose table was zero; and a lookup in that."""
+    import torch
+
+    embedding = copy.deepcopy(module.embedding())
+    with torch.no_grad():
+        embedding.weight.div_(3)
+    before = embedding.weight.detach().numpy().copy()
+    file = io.BytesIO()
+    torch.save(module.call("state_dict", embedding.state_dict), file)
+    file.seek(0)
+    fresh = copy.deepcopy(embedding)
+    with torch.no_grad():
+        fresh.weight.zero_()
+    module.call("load_state_dict", fresh.load_state_dict, torch.load(file, weights_only=True))
+    evidence.equal(fresh.weight.detach().numpy(), before)
+    ids = designed_ids(len(before))
+    evidence.equal(fresh(torch.from_numpy(ids)).detach().numpy(), before[ids], given=ids)
+    evidence.equal(embedding.weight.detach().numpy(), before)
+
+
+@pytest.mark.claim("FIELD-44")
+@pytest.mark.parametrize("padding", [None, 2], ids=["", "padding"])
+@pytest.mark.parametrize("ids", [[5, 2, 0, 5, 29, 2, 5], [2, 2], [1] * 300], ids=["mixed", "only-padding", "one-id"])
+def test_sparse_equals_dense(module, evidence, padding, ids):
+    """Ids that are repeated, in unequal counts; nothing but padding; one id very often."""
+    import torch
+
+    lookup, table = module.library("torch.nn.functional.embedding"), module.embedding().weight
+    signs = oracle.signs(len(ids), table.shape[1])
+
+    def gradient(sparse):
+        weight = table.detach().clone().requires_grad_()
+        lookup(torch.tensor(ids), weight, padding_idx=padding, sparse=sparse).backward(torch.from_numpy(signs))
+        return weight.grad.to_dense().numpy() if sparse else weight.grad.numpy()
+
+    sparse, dense = module.call("sparse", gradient, True), module.call("dense", gradient, False)
+    kept = np.array(ids) != (-1 if padding is None else padding)
+    evidence.equal(sparse, dense)
+    evidence.equal(dense.astype(np.float64), oracle.sums(np.array(ids)[kept], signs[kept], len(table)))
