@@ -496,12 +496,12 @@ def with_embedding(module, **members):
 
 
 @fault("module", ["FIELD-43"])
-def saved_in_half_precision(module):
-    """The table is saved in float16."""
+def saved_in_eight_bits(module):
+    """The table is saved in a floating format of 8 bits."""
     import torch
 
     def state_dict(self, *args, **kwargs):
-        return {key: value.half() for key, value in torch.nn.Embedding.state_dict(self, *args, **kwargs).items()}
+        return {key: value.to(torch.float8_e4m3fn) for key, value in torch.nn.Embedding.state_dict(self, *args, **kwargs).items()}
     return with_embedding(module, state_dict=state_dict)
 
 
