@@ -15,6 +15,8 @@ import numpy as np
 
 #: half the distance from 1 to the next number of the format
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: the largest whole number to which a symmetric quantiser scales a row
+QUANTISED = {"int8": 127, "int4": 7}
 #: how often, at most, a sound random table may fail one comparison of a statistic
 FALSE_ALARM = 1e-9
 
@@ -99,6 +101,32 @@ def norm(n: int, *arrays: np.ndarray) -> Bound:
     """Of a Euclidean norm of n terms, relative to it: half of the inner product's error, and the root's own rounding."""
     u, name = unit_roundoff(*arrays)
     return Bound(gamma(n // 2 + 2, u), f"rounding of a norm of {n} terms in {name}")
+
+
+def quantised(table: np.ndarray, precision: str) -> Bound:
+    """Of every number [V, d] of a table that is kept in whole numbers of 8 or 4 bits and a scale for each row.
+
+    Half a step, which is at most that of a symmetric scale, the largest size in the row over 127 or 7. The scale may itself
+    have been rounded to 16 bits, and the product rounds in float32.
+    """
+    sizes = np.abs(np.asarray(table, np.float64)).max(axis=1, keepdims=True)
+    slack = 1 + UNIT_ROUNDOFF["bfloat16"]
+    return Bound(np.broadcast_to(sizes * (slack / 2 / QUANTISED[precision] + gamma(4, UNIT_ROUNDOFF["float32"])), table.shape),
+                 f"half a step of the row's scale in {precision}")
+
+
+def unit_length(n: int, precision: str, measured_in: str) -> Bound:
+    """Of the length of a row of n numbers that was scaled to length one and kept in `precision`, less one.
+
+    The length that it was divided by is a norm that was added up in float32 at least, the division and the storage round
+    once each, and the length is measured by another norm. A quantised row is off by half a step in every number, and the
+    step is at most that of a row with a number of size one.
+    """
+    if precision in QUANTISED:
+        return Bound(math.sqrt(n) / 2 / QUANTISED[precision], f"half a step of {precision} in each of {n} numbers")
+    u, own = UNIT_ROUNDOFF[precision], min(UNIT_ROUNDOFF[precision], UNIT_ROUNDOFF["float32"])
+    return Bound(gamma(n // 2 + 2, own) + 2 * u + gamma(n // 2 + 2, UNIT_ROUNDOFF[measured_in]),
+                 f"rounding of a row of {n} numbers that was scaled to length one in {precision}, and of its length")
 
 
 def cosine(n: int, *arrays: np.ndarray) -> Bound:

@@ -23,7 +23,7 @@ from .errors import NoVerdict, Refusal, UsageError, nearest
 from .events import EventsFile, about, environment
 from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
-from .prover import PLACEHOLDER, Prover
+from .prover import PLACEHOLDER, Prover, metrics_of
 from .redaction import redacted
 from .reference import Reference, default_reference, of_subject, open_reference
 from .rehearsal import rehearse
@@ -221,6 +221,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         subjects[name] = open_subject(name, declare)
         if subjects[name].remote and getattr(config.option, "numprocesses", None):
             raise UsageError(f"{name}: leave out -n: every process would ask the service anew for what another one knows")
+        subjects[name].progress = events.working if events else None
     own = read_texts(Path(option("conformance_texts"))) if option("conformance_texts") else []
     reference = reference if given is not None else option("conformance_reference")
     if reference and events:
@@ -330,12 +331,16 @@ def settle(run: Run, items: list[pytest.Item]) -> None:
             continue
         item.name = item.nodeid.rpartition("::")[2]
         mark = item.get_closest_marker("conformance_not_applicable")
-        if mark is None:
+        subject = subject_of(item) or ""
+        reason = mark.args[0] if mark else ""
+        if not reason:
+            reason = run.subject(subject).declares_other_metric(metrics_of(item))
+        if not reason:
             if item.nodeid not in run.resume:
                 kept.append(item)
             continue
         for claim_id in claims_of(item):
-            run.not_applicable.setdefault((claim_id, subject_of(item) or ""), mark.args[0])
+            run.not_applicable.setdefault((claim_id, subject), reason)
     _begin(run, [item for item in kept if run_of(item) is run])
     applies = {(claim_id, subject_of(item) or "") for item in kept if run_of(item) is run for claim_id in claims_of(item)}
     for key in applies & run.not_applicable.keys():
@@ -417,6 +422,8 @@ def describe(run: Run, item: pytest.Item, call: pytest.CallInfo[None], report: p
     if isinstance(error, ClaimViolation):
         data |= {"outcome": "violated", "raised": error.raised, "message": error.measured, "bound": error.bound,
                  "worst": error.worst}
+        if error.rows:
+            data["rows"] = error.rows
         data |= {key: value for key, value in asdict(error.explanation).items() if value}
         if run.private(item):
             data["message"] = withheld(data["message"])

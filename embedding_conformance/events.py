@@ -1,8 +1,8 @@
 """The events file: one JSON line for each thing that happens in a run, written at once, so that a crash loses no result.
 
-Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``not_applicable``, ``started``, ``result``,
-``proved``, ``lost``, ``requests``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a run that
-did not end by itself.
+Lines are ``opening``, ``opened`` (subjects, environment), ``collected``, ``not_applicable``, ``started``, ``working``,
+``result``, ``proved``, ``lost``, ``requests``, ``refused`` and ``finished``. A file without ``finished`` or ``refused`` is of a
+run that did not end by itself.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ class EventsFile:
 
     def opening(self, subject: str) -> None:
         self.write("opening", subject=subject)
+
+    def working(self, done: str) -> None:
+        self.write("working", done=done)
 
     def opened(self, run: Run) -> None:
         self._run = run

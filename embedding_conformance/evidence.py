@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .bounds import Bound
+
+if TYPE_CHECKING:
+    from .streaming import Rows
 
 #: kind of figure -> what its data holds
 FIGURES = {"matrix": {"rows", "columns", "values"}, "map": {"points", "labels", "explained"}, "curve": {"x", "lines"},
@@ -58,7 +61,7 @@ class ClaimViolation(Exception):
     handles, and the wire format of services."""
 
     def __init__(self, measured: str, bound: str, worst: Sequence[str] = (), *, raised: bool = False,
-                 explanation: Explanation | None = None):
+                 rows: Sequence[tuple[int, int]] = (), explanation: Explanation | None = None):
         super().__init__(f"{measured} (bound: {bound})")
         self.measured = measured
         self.bound = bound
@@ -67,6 +70,8 @@ class ClaimViolation(Exception):
         self.worst = list(worst)
         #: whether the subject raised an exception instead of answering
         self.raised = raised
+        #: which stored rows are at fault, as ranges from and up to; the report lists them in a file
+        self.rows = list(rows)
 
 
 class HarnessFault(Exception):
@@ -141,13 +146,23 @@ class Evidence:
             raise ClaimViolation(f"{difference[place]:.3g} off, {int((~(used <= 1)).sum())} of {actual.size} numbers too far",
                                  f"{limit[place]:.3g}: {why}", worst(comparison))
 
-    def at_most(self, value: Any, bound: Bound, where: str = "") -> None:
-        """A single number is at most the bound."""
+    def at_most(self, value: Any, bound: Bound, where: str = "", rows: Sequence[tuple[int, int]] = ()) -> None:
+        """A single number is at most the bound. `rows` are the stored rows that exceed it, where it is the worst of many."""
         number = self._number(value)
         limit = float(bound.value)
         self.comparisons.append(Comparison("at most", 1, number, limit, bound.why, where))
         if not number <= limit:
-            raise ClaimViolation(f"{number:.4g}", f"at most {limit:.3g}: {bound.why}", [where] if where else [])
+            raise ClaimViolation(f"{number:.4g}", f"at most {limit:.3g}: {bound.why}", [where] if where else [], rows=rows)
+
+    def no_rows(self, faulty: Rows, of: int, wanted: str) -> None:
+        """None of `of` stored rows is at fault; `wanted` says what a row should be."""
+        if not of:
+            raise HarnessFault("no rows would compare nothing")
+        comparison = Comparison("equal", of, None, None, wanted, faulty.where())
+        self.comparisons.append(comparison)
+        if faulty.count:
+            raise ClaimViolation(f"{faulty.count} of {of} rows are not so", wanted, [faulty.where(), *faulty.examples],
+                                 rows=faulty.ranges)
 
     def texts_agree(self, distances: Any, bound: Bound, measure: str, worst: Callable[[int], Sequence[str]],
                     explain: Callable[[], Explanation] | None = None) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from . import bounds
 from .data import TABLE_SIZES, numbered_table
 from .errors import Refusal
 from .evidence import ClaimViolation, HarnessFault, first, row, short, where
+from .streaming import Pace, Summary
 from .subjects import LayerSource, Subject, wire
 
 #: the largest prime up to which every whole number is exact in a narrow format: numbered tables start anew after it, so
@@ -130,11 +132,14 @@ class Layer(Handle):
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
 
-    def lookup(self, ids: Any) -> np.ndarray:
-        """ids.shape + [d]. Ids that are no array of integers are passed as they are, for claims about refusal."""
+    def lookup(self, ids: Any, *, as_laid_out: bool = False, finite: bool | None = None) -> np.ndarray:
+        """ids.shape + [d]. Ids that are no array of integers are passed as they are, for claims about refusal.
+
+        An array is copied, and so is laid out by rows and writable, unless its layout is what the claim is about.
+        """
         if isinstance(ids, np.ndarray):
-            answer = self.call("lookup", self.object.lookup, ids.copy())
-            return self.array("lookup", answer, (*ids.shape, self.shape[1]), finite=self._finite)
+            answer = self.call("lookup", self.object.lookup, ids if as_laid_out else ids.copy())
+            return self.array("lookup", answer, (*ids.shape, self.shape[1]), finite=self._finite if finite is None else finite)
         return self.array("lookup", self.call("lookup", self.object.lookup, ids))
 
     def with_table(self, table: np.ndarray, padding_id: int | None = None) -> Layer:
@@ -148,11 +153,40 @@ class Layer(Handle):
         return relative
 
     def held(self, given: np.ndarray) -> np.ndarray:
-        """What a layer that was given this table holds: the same numbers at the precision that the subject declares."""
+        """What a layer that was given this table holds: the same numbers at the precision that the subject declares.
+
+        What a quantised layer holds is its own choice, within half a step of every row's scale; so that is looked up, once it
+        was seen to lie there.
+        """
+        if self.quantised:
+            own = self.with_table(given).table()
+            bound = bounds.quantised(given, self.precision)
+            limit, off = np.asarray(bound.value), np.abs(own.astype(np.float64) - given)
+            if not (off <= limit).all():
+                place = np.unravel_index(int(np.argmax(off / np.maximum(limit, np.finfo(float).tiny))), off.shape)
+                raise ClaimViolation(f"{off[place]:.3g} off", f"{limit[place]:.3g}: {bound.why}",
+                                     [where(place), f"given  {row(given, place)}", f"held   {row(own, place)}"])
+            return own
         declaration = self.subject.declares.get("precision")
         if declaration is None:
             return given
         return bfloat16_numbers(given) if declaration.value == "bfloat16" else given.astype(declaration.value)
+
+    @property
+    def quantised(self) -> bool:
+        """Whether the table is kept as whole numbers with a scale for each row."""
+        declaration = self.subject.declares.get("precision")
+        return declaration is not None and declaration.value in bounds.QUANTISED
+
+    @property
+    def largest(self) -> float:
+        """A number that the layer can hold beside smaller ones, near the largest."""
+        largest = float(np.finfo(np.float32).max)
+        if self.quantised:  # codes times their scale may round up beyond the largest
+            return largest / 2
+        while not np.isfinite(self.held(np.array([largest], np.float32))).all():
+            largest /= 2
+        return largest
 
     def over(self, sizes: tuple[tuple[int, int], ...] = TABLE_SIZES) -> Iterator[Layer]:
         """Layers of these sizes whose rows name themselves; a subject that cannot be given a table, as it is."""
@@ -687,6 +721,53 @@ class Service(Handle):
             return list(threads.map(self.vectors, requests))
 
 
+class Store(Handle):
+    """Stored vectors, read from the first row to the last in one pass for all tests of a run."""
+
+    facet = "store"
+
+    def summary(self) -> Summary:
+        """What the pass found; the memory that it takes does not grow with the number of rows."""
+        memory = self.subject.memory
+        if "pass" not in memory:
+            try:
+                memory["pass"] = self._pass()
+            except ClaimViolation as violation:  # the other tests learn it without another pass
+                memory["pass"] = violation
+        else:
+            self.calls += 1
+        if isinstance(memory["pass"], ClaimViolation):
+            raise memory["pass"]
+        found: Summary = memory["pass"]
+        return found
+
+    def _pass(self) -> Summary:
+        precision, normalized = (self.subject.declares.get(key) for key in ("precision", "normalized"))
+        total = getattr(self.object, "count", None)
+        summary = Summary(str(precision.value) if precision else None, total,
+                          normalized=normalized is not None and bool(normalized.value))
+        report = Pace(self.subject, total)
+        batches = iter(self.call("batches", self.object.batches))
+        while (batch := self.call("batches", next, batches, None)) is not None:
+            if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+                raise ClaimViolation(f"batches gave {short(batch)}", "pairs of the number of a first row and an array")
+            summary.add(int(batch[0]), self.array("batches", batch[1], (None, None), finite=False))
+            report(summary.count)
+        return summary
+
+    def rows(self, numbers: np.ndarray) -> np.ndarray:
+        """numbers [K] -> [K, d]: the vectors of these rows, in the order of the numbers."""
+        return self.array("rows", self.call("rows", self.object.rows, numbers.copy()), (len(numbers), None), finite=False)
+
+    def texts(self) -> list[str]:
+        """What the rows stand for, a text or an id each."""
+        return list(self.call("texts", self.object.texts))
+
+    def text_count(self) -> int:
+        """How many texts there are; they are read one after the other and not kept."""
+        return int(self.call("texts", lambda: sum(1 for _ in self.object.texts())))
+
+
 class Document(Handle):
     """The documents' own text."""
 
@@ -700,7 +781,7 @@ class Document(Handle):
 HANDLES: dict[str, type[Handle]] = {
     handle.facet: handle
     for handle in (Layer, LayerMaker, TrainingStep, Trainer, Module, TiedModel, Tokenizer, TokenizerMaker, Encoder, Embedder,
-                   Pooler, Encodings, Similarity, Projector, Index, Service, Document)
+                   Pooler, Encodings, Similarity, Projector, Index, Store, Service, Document)
 }
 
 

@@ -30,7 +30,7 @@ BASES = {
     "layer": "numpy", "layer_maker": "torch", "training_step": "torch", "trainer": "torch", "module": "torch",
     "tied_model": "torch", "tokenizer": "tokenizers", "tokenizer_maker": "tokenizers", "encoder": "bundled",
     "embedder": "bundled", "pooler": "formulas", "encodings": "formulas", "similarity": "formulas",
-    "projector": "formulas", "index": "formulas", "service": "service", "document": "documents",
+    "projector": "formulas", "index": "formulas", "store": "store", "service": "service", "document": "documents",
 }
 
 
@@ -288,7 +288,7 @@ def digest(chapter: str, root: Path | None = None) -> str:
     folder = (root or suites()) / chapter
     package = Path(__file__).parent
     files = [path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".yaml")]
-    files += [package / name for name in ("bounds.py", "evidence.py", "proof.py")]
+    files += [package / name for name in ("bounds.py", "evidence.py", "proof.py", "streaming.py")]
     hashed = hashlib.sha256()
     for path in files:
         hashed.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")

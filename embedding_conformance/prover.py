@@ -19,6 +19,11 @@ PROPERTY = "conformance-proof"
 PLACEHOLDER = "proof"
 
 
+def metrics_of(item: pytest.Item) -> set[str]:
+    """The metrics that a test is about, by its mark; empty where the metric does not matter."""
+    return {metric for mark in item.iter_markers("metric") for metric in mark.args}
+
+
 class Prover:
     """The pytest plugin of a proof run."""
 
@@ -35,7 +40,8 @@ class Prover:
         names = self.applicable.get((str(pyfuncitem.path), pyfuncitem.originalname))
         if names is None:
             return None
-        pyfuncitem.stash[self.results] = [self._judge(pyfuncitem, self.subjects[name]) for name in names]
+        pyfuncitem.stash[self.results] = [self._judge(pyfuncitem, self.subjects[name]) for name in names
+                                          if not self.subjects[name].declares_other_metric(metrics_of(pyfuncitem))]
         return True
 
     @pytest.hookimpl(wrapper=True)

@@ -244,6 +244,9 @@ class _Watch:
     def _started(self, event: dict[str, Any]) -> None:
         self.running[event["nodeid"]] = None
 
+    def _working(self, event: dict[str, Any]) -> None:
+        """Something happens, so the child is not to be killed; there is nothing to keep."""
+
     def _result(self, event: dict[str, Any]) -> None:
         self.running.pop(event["nodeid"], None)
         self._outcome.results[event["nodeid"]] = {key: value for key, value in event.items() if key != "event"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from . import drafts, html, junit, store, summary
+from . import drafts, html, junit, rows, store, summary
 
 #: file name -> function from evidence to text
 FILES = {"index.html": html.render, "junit.xml": junit.render, "summary.md": summary.render}
@@ -28,6 +28,11 @@ def write(evidence: dict[str, Any], folder: Path) -> Path | None:
     atomically(folder / "evidence.json", store.dump(evidence))
     for name, render in FILES.items():
         atomically(folder / name, render(evidence))
+    listed = folder / rows.NAME
+    if text := rows.render(evidence):
+        atomically(listed, text)
+    else:
+        listed.unlink(missing_ok=True)  # an earlier run's
     if target := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(target).open("a", encoding="utf-8") as file:
             file.write(summary.render(evidence))

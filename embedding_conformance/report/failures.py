@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..verdict import FAILING
+from .rows import NAME
 
 #: parts of an explanation, and how a line with it begins
 EXPLAINED = {"looks_like": "looks like", "stages": "stages"}
@@ -72,6 +73,8 @@ def _lines(evidence: dict[str, Any], claim: dict[str, Any], subject: str, own: d
                 lines[label] = [first[key]]
         if first["worst"]:
             lines["worst"] = first["worst"]
+        if first.get("rows"):
+            lines["rows"] = [f"listed in {NAME} beside the report"]
     if own["verdict"] != "refuted":
         lines["because"] = [own["reason"]]
     lines["repeat"] = [repeat(evidence, claim["id"], subject, with_documents=own["verdict"] == "stale")]

@@ -195,7 +195,8 @@ class Closest(Model):
 
 
 class Problem(Model):
-    """What a check that did not pass says; `row` is its index."""
+    """What a check that did not pass says; `row` is its index. `rows` are the rows of a store that are at fault, as ranges from
+    and up to."""
 
     row: Index
     message: str
@@ -204,6 +205,7 @@ class Problem(Model):
     looks_like: str = ""
     stages: str = ""
     worst: list[str] = []
+    rows: list[tuple[Index, Index]] = []
     detail: list[str] = []
 
 

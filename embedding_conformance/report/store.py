@@ -23,7 +23,7 @@ from .schema import SCHEMA, Evidence
 COLUMNS = ("module", "case", "claims", "subject", "outcome", "kinds", "compared", "time")
 CLOSEST = ("against", "compared", "measured", "where", "expected", "actual")
 #: what is kept of a check that did not pass
-PROBLEM = ("message", "raised", "bound", "looks_like", "stages", "worst", "detail")
+PROBLEM = ("message", "raised", "bound", "looks_like", "stages", "worst", "rows", "detail")
 #: columns of `CLOSEST` that hold indices of strings
 WORDS = frozenset({"where", "expected", "actual"})
 #: of a second

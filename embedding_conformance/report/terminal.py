@@ -52,6 +52,8 @@ class Terminal:
             self._line("")
         elif kind == "started" and self.live:
             self._show_started(event["nodeid"])
+        elif kind == "working" and self.live:
+            self._progress(f"  {event['done']}")
         elif kind == "result":
             self._waiting.get(chapter(event["nodeid"]), set()).discard(event["nodeid"])
             self._show_finished_chapters(outcome)

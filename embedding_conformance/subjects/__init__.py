@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import UsageError, nearest
 
-DEFAULT = ("torch", "bundled", "formulas", "tokenizers", "service")
+DEFAULT = ("torch", "bundled", "formulas", "tokenizers", "store", "service")
 #: scheme -> module below this package that opens it, and how the rest of the string is written
 ADAPTERS = {
     "torch": ("torch_stack", ""),
@@ -26,11 +26,15 @@ ADAPTERS = {
     "documents": ("documents_text", ""),
     "tokenizers": ("tokenizers_stack", ""),
     "service": ("reference_service", ""),
+    "store": ("array_store", ""),
+    "vectors": ("vectors", "PATH[@COLUMN]"),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
     "hf": ("hf", "DIR or hf:documents"),
     "openai": ("openai_service", "URL or openai:URL@MODEL"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
+#: endings of files of vectors
+STORED = (".npy", ".npz", ".safetensors", ".parquet")
 #: the declarations that a subject or `--declare` may make
 DECLARATIONS: dict[str, type] = {
     "normalized": bool, "pooling": str, "max_seq_length": int, "too_long": str, "precision": str, "deterministic": bool,
@@ -114,6 +118,8 @@ class Subject:
     changed: frozenset[str] = frozenset()
     #: called once everything that is declared is known, for what a subject can do only then
     completed: Callable[[Subject], None] | None = None
+    #: told, during long work, what is done so far; the run shows it and knows that the subject is alive
+    progress: Callable[[str], None] | None = None
     #: how much noise a proof adds to every answer of the subject; None for any other subject
     dial: Dial | None = None
     #: for a subject on the network
@@ -150,7 +156,8 @@ class Subject:
         return next((need for need in needs if need not in self.capabilities), "")
 
     def does_not_declare(self, requires: Mapping[str, Any]) -> str:
-        """Why a required declaration does not hold, or an empty string. The word "any" stands for every value."""
+        """Why a required declaration does not hold, or an empty string. A list stands for any of its values, the word "any" for
+        every value that promises something."""
         for key, wanted in requires.items():
             declared = self.declares.get(key)
             if declared is None and ASSUMED.get(key) == wanted:
@@ -158,15 +165,25 @@ class Subject:
             if declared is None:
                 return ("model not present" if key == "model"
                         else f"it does not declare {key} (--declare {key}={'...' if wanted == 'any' else show(wanted)})")
-            if wanted not in ("any", declared.value):
+            any_of = wanted if isinstance(wanted, list) else [wanted]
+            if not (declared.value != "undefined" if wanted == "any" else declared.value in any_of):
                 return f"it declares {key}={show(declared.value)}, and this needs {show(wanted)}"
         return ""
+
+    def declares_other_metric(self, wanted: set[str]) -> str:
+        """Why something about these metrics does not apply, or an empty string. Who declares none is held to each."""
+        declared = self.declares.get("metric")
+        if declared is None or wanted <= {declared.value}:
+            return ""
+        return f"it declares metric={declared.value}, and this needs {' and '.join(sorted(wanted))}"
 
 
 def show(value: Any) -> str:
     """A declared value as it is written on the command line."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return " or ".join(map(show, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -260,6 +277,8 @@ def _advice(name: str) -> str:
         return f": for Python write python:{name}:NAME, with the name of your object, class or factory"
     if path and all(part.isidentifier() for part in [*path.split("."), attribute]):
         return f": for Python write python:{path}:{attribute}"
+    if Path(name).suffix in STORED or (Path(name).is_dir() and any(one.suffix in STORED for one in Path(name).iterdir())):
+        return f": for stored vectors write vectors:{name}"
     if os.sep in name or Path(name).exists():
         return ": a path alone does not say what it holds; your own code is python:FILE.py:NAME"
     return nearest(name, ADAPTERS) or f": name one of {', '.join(_forms())}"

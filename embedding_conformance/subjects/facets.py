@@ -47,6 +47,7 @@ FACETS = {
         Facet("projector", anchors=(("project",), ("interpolate",), ("analogy",))),
         Facet("index", anchors=(("build", "search"),), optional=("scores", "delete")),
         Facet("service", anchors=(("post",),), attributes=("model",)),
+        Facet("store", anchors=(("batches",),), optional=("rows", "texts"), attributes=("count",)),
         Facet("document", anchors=(("lines",),)),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class Noisy:
         if isinstance(answer, tuple) and isinstance(answer[-1], bytes) and self._dial.size:  # of a service
             shaken = with_vectors(Answer(*answer), lambda rows: self._shaken(rows, generator))
             return shaken.status, shaken.headers, shaken.body
+        if isinstance(answer, Iterator):
+            return (self._shaken(part, generator) for part in answer)
         if isinstance(answer, (tuple, list)):
             return type(answer)(self._shaken(part, generator) for part in answer)
         if not isinstance(answer, (np.ndarray, np.floating)) or answer.dtype.kind not in "fV" or not self._dial.size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,13 +25,17 @@ class NumpyLayer:
         ids = np.asarray(ids)
         if not np.issubdtype(ids.dtype, np.integer):
             raise TypeError(f"ids must be integers, not {ids.dtype}")
-        if ids.size and not (ids.min() >= 0 and ids.max() < len(self.weight)):
-            raise IndexError(f"ids must lie in 0..{len(self.weight) - 1}")
+        self._refuse_outside(ids)
         rows: np.ndarray = self.weight[ids].copy()
         return rows
 
+    def _refuse_outside(self, ids: np.ndarray) -> None:
+        if ids.size and not (ids.min() >= 0 and ids.max() < len(self.weight)):
+            raise IndexError(f"ids must lie in 0..{len(self.weight) - 1}")
+
     def gradient(self, ids: np.ndarray, output_gradient: np.ndarray) -> np.ndarray:
         """[V, d]: the sum of the output gradients of every id, added in float64 and rounded once; none for padding."""
+        self._refuse_outside(ids)
         total = np.zeros(self.weight.shape, np.float64)
         np.add.at(total, ids, output_gradient.astype(np.float64))
         if self.padding_id is not None:
@@ -41,6 +45,13 @@ class NumpyLayer:
     def step(self, ids: np.ndarray, output_gradient: np.ndarray, learning_rate: float) -> None:
         """Plain gradient descent, in place."""
         self.weight -= (learning_rate * self.gradient(ids, output_gradient)).astype(self.weight.dtype)
+
+
+class FrozenLayer(NumpyLayer):
+    """The same without a gradient: the sound base of layers that are not trained."""
+
+    declares: ClassVar = {"out_of_range_below": "raise", "out_of_range_above": "raise"}
+    gradient = step = None  # type: ignore[assignment]
 
 
 def open_subject(rest: str = "") -> Subject:

@@ -383,7 +383,8 @@ def one_hot_product(layer):
     def lookup(ids):
         layer.lookup(ids)  # what is refused stays refused
         with np.errstate(invalid="ignore"):  # zero times infinity, on tables for which it is not sound
-            return np.eye(len(layer.table()), dtype=layer.table().dtype)[ids] @ layer.table()
+            ones = np.asarray(ids)[..., None] == np.arange(len(layer.table()))
+            return ones.astype(layer.table().dtype) @ layer.table()
     return altered(layer, lookup=lookup)
 
 
