@@ -26,7 +26,9 @@ ADAPTERS = {
     "documents": ("documents_text", ""),
     "tokenizers": ("tokenizers_stack", ""),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
-    "hf": ("hf", "DIR or hf:documents"),
+    "hf": ("hf", "DIR_OR_ID[@REVISION] or hf:documents"),
+    "st": ("st", "DIR_OR_ID[@REVISION]"),
+    "onnx": ("onnx_model", "DIR[@FILE]"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
 #: the declarations that a subject or `--declare` may make
