@@ -112,7 +112,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     for name in names:
         if events:
             events.opening(name)
-        subjects[name] = open_subject(name, declare)
+        subjects[name] = open_subject(name, declare, facets)
     if proving:
         from .subjects.noisy import noisy_subject
 

@@ -20,7 +20,8 @@ class Layer:
 
 
 @pytest.mark.parametrize(("name", "said"), [
-    ("http://tei:8080/v1", "running service"),
+    ("http://tei:8080/v1", "for an OpenAI-compatible service write openai:http://tei:8080/v1"),
+    ("intfloat/e5-base-v2", "st:intfloat/e5-base-v2 (sentence-transformers) or hf:intfloat/e5-base-v2"),
     ("mine.py:make", "write python:mine.py:make"),
     ("mine.py::make", "write python:mine.py:make"),
     ("mylib.testing:make", "write python:mylib.testing:make"),
