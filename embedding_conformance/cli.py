@@ -32,10 +32,12 @@ Exit: 0 verified, 1 refuted, 2 interrupted, 3 internal, 4 usage, 5 nothing check
 SUBJECTS = """\b
 Subjects:
   python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
-  torch  bundled  formulas  tokenizers       the reference stack
-  hf:DIR  hf:documents                       a BERT directory of Transformers, the documents' own model
+  st:DIR_OR_ID[@REV]  hf:DIR_OR_ID[@REV]     sentence-transformers, Transformers
+  onnx:DIR[@FILE]                            an ONNX export, with tokenizer.json
+  torch  bundled  formulas  tokenizers  store  service   the reference stack
+  hf:documents                               the documents' own model
   openai:URL[@MODEL]                         an OpenAI-compatible /v1/embeddings; key from OPENAI_API_KEY
-  service                                    a sound one of these, in memory
+  vectors:PATH[@COLUMN]                      stored vectors: .npy, .npz, .safetensors, .parquet, a folder of them
   documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 

@@ -218,7 +218,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     for name in names if given is None else ():
         if events:
             events.opening(name)
-        subjects[name] = open_subject(name, declare)
+        subjects[name] = open_subject(name, declare, facets)
         if subjects[name].remote and getattr(config.option, "numprocesses", None):
             raise UsageError(f"{name}: leave out -n: every process would ask the service anew for what another one knows")
         subjects[name].progress = events.working if events else None

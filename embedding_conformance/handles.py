@@ -47,9 +47,11 @@ class Handle:
         return self.calls
 
     def precision_of(self, answer: np.ndarray) -> str:
-        """The precision that the subject declares, or else the format of one of its answers."""
+        """The precision that the subject declares, or else the format of one of its answers; whole numbers count as int8."""
         declaration = self.subject.declares.get("precision")
-        return str(answer.dtype) if declaration is None else str(declaration.value)
+        if declaration is not None:
+            return str(declaration.value)
+        return str(answer.dtype) if str(answer.dtype) in bounds.UNIT_ROUNDOFF else "int8"
 
     def call(self, method: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call the subject; what it raises is the measured value of a violation."""

@@ -22,6 +22,7 @@ from typing import Any
 from . import events
 from .claims import NOT_CHAPTERS, suites
 from .errors import Exit, UsageError
+from .subjects.hub import MAY_FETCH
 
 #: parts of pytest that a run has no use for, and that cost more than a small test
 UNUSED = ("cacheprovider", "doctest", "junitxml", "legacypath", "logging", "nose", "pastebin", "pytester", "setuponly",
@@ -308,9 +309,14 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """The caller's environment without what would change how pytest runs."""
+    """The caller's environment without what would change how pytest runs.
+
+    Libraries stay off the network; only an adapter that was given the ID of a model may fetch that, if the caller may.
+    """
     kept = {key: value for key, value in os.environ.items()
             if not key.startswith(("PYTEST_", "COV_CORE_")) and key not in ("PYTHONWARNINGS", "PYTHONSTARTUP")}
+    if os.environ.get("HF_HUB_OFFLINE", "0") in ("", "0"):
+        kept[MAY_FETCH] = "1"
     return kept | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
                    "PYTHONUTF8": "1", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
 

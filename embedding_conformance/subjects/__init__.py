@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, nearest
@@ -29,12 +27,12 @@ ADAPTERS = {
     "store": ("array_store", ""),
     "vectors": ("vectors", "PATH[@COLUMN]"),
     "python": ("python_object", "FILE.py:NAME or pkg.module:NAME"),
-    "hf": ("hf", "DIR or hf:documents"),
+    "hf": ("hf", "DIR_OR_ID[@REVISION] or hf:documents"),
+    "st": ("st", "DIR_OR_ID[@REVISION]"),
+    "onnx": ("onnx_model", "DIR[@FILE]"),
     "openai": ("openai_service", "URL or openai:URL@MODEL"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
-#: endings of files of vectors
-STORED = (".npy", ".npz", ".safetensors", ".parquet")
 #: the declarations that a subject or `--declare` may make
 DECLARATIONS: dict[str, type] = {
     "normalized": bool, "pooling": str, "max_seq_length": int, "too_long": str, "precision": str, "deterministic": bool,
@@ -234,20 +232,23 @@ def parse_declaration(text: str) -> tuple[str, Any]:
     return key, word
 
 
-def open_subject(name: str, declare: Mapping[str, Any] | None = None) -> Subject:
-    """Open the subject that a string names.
+def open_subject(name: str, declare: Mapping[str, Any] | None = None, facets: frozenset[str] = frozenset()) -> Subject:
+    """Open the subject that a string names. `facets` are those that the user asks for: they say what a Python object is
+    that may be two things.
 
     Raises `UsageError` when the string or what it names is wrong, `NoVerdict` when it cannot be loaded.
     """
     scheme, _, rest = name.partition(":")
     if scheme not in ADAPTERS:
-        raise UsageError(f'unknown subject "{name}"{_advice(name)}')
+        from .advice import advice
+
+        raise UsageError(f'unknown subject "{name}"{advice(name, ADAPTERS, _forms())}')
     module, form = ADAPTERS[scheme]
     if bool(rest) != bool(form):
         wanted = f"write {scheme}:{form}" if form else f"write {scheme}"
         raise UsageError(f'unknown subject "{name}": {wanted}')
     adapter = importlib.import_module(f".{module}", __package__)
-    subject: Subject = adapter.open_subject(rest)
+    subject: Subject = adapter.open_subject(rest, facets) if scheme == "python" else adapter.open_subject(rest)
     subject.name = name
     subject.declares |= declared(declare or {}, "--declare")
     if subject.completed:
@@ -261,27 +262,6 @@ def require_installed(module: str, extra: str, subject: str) -> None:
 
     if importlib.util.find_spec(module) is None:
         raise UsageError(f"{subject}: needs {module.replace('_', '-')}: pip install 'embedding-conformance[{extra}]'")
-
-
-def _advice(name: str) -> str:
-    from ..claims import ID
-
-    if name.startswith(("http://", "https://")):
-        return f": for an OpenAI-compatible service write openai:{name}"
-    if ID.fullmatch(name):
-        return f": that is a claim: check -k {name}, or claims {name}"
-    path, _, attribute = name.replace("::", ":").rpartition(":")
-    if path.endswith(".py") and attribute:
-        return f": for Python write python:{path}:{attribute}"
-    if name.endswith(".py") and Path(name).is_file():
-        return f": for Python write python:{name}:NAME, with the name of your object, class or factory"
-    if path and all(part.isidentifier() for part in [*path.split("."), attribute]):
-        return f": for Python write python:{path}:{attribute}"
-    if Path(name).suffix in STORED or (Path(name).is_dir() and any(one.suffix in STORED for one in Path(name).iterdir())):
-        return f": for stored vectors write vectors:{name}"
-    if os.sep in name or Path(name).exists():
-        return ": a path alone does not say what it holds; your own code is python:FILE.py:NAME"
-    return nearest(name, ADAPTERS) or f": name one of {', '.join(_forms())}"
 
 
 def _forms() -> list[str]:

@@ -62,9 +62,11 @@ class BertEncoder:
     """
 
     batch_size = 32
+    #: what fills up the shorter texts of a batch; some models count positions from it
+    padding_id = 0
 
-    def __init__(self, model: Any, tokenizer: Any, max_seq_length: int, normalized: bool = True, pooling: str = "mean",
-                 stored: Path | None = None):
+    def __init__(self, model: Any, tokenizer: Any, max_seq_length: int | None, normalized: bool = True,
+                 pooling: str = "mean", stored: tuple[Path, ...] = ()):
         self.model = model
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
@@ -72,7 +74,10 @@ class BertEncoder:
         self.pooling = pooling
         self.stored = stored
         tokenizer.no_padding()
-        tokenizer.enable_truncation(max_seq_length)
+        if max_seq_length is None:
+            tokenizer.no_truncation()
+        else:
+            tokenizer.enable_truncation(max_seq_length)
 
     def module(self) -> Any:
         return self.model
@@ -127,7 +132,7 @@ class BertEncoder:
     def forward(self, ids: list[list[int]]) -> list[np.ndarray]:
         """One pass of the model over a batch of id lists."""
         longest = max(map(len, ids))
-        padded = torch().tensor([row + [0] * (longest - len(row)) for row in ids])
+        padded = torch().tensor([row + [self.padding_id] * (longest - len(row)) for row in ids])
         mask = torch().tensor([[1] * len(row) + [0] * (longest - len(row)) for row in ids])
         with torch().inference_mode():
             hidden = to_numpy(self.model(input_ids=padded, attention_mask=mask).last_hidden_state)
@@ -152,9 +157,9 @@ class Bundled(BertEncoder):
     def __init__(self) -> None:
         from tokenizers import Tokenizer
 
-        super().__init__(bert_model(folder() / "config.json", checked_weights(), "bundled"),
+        super().__init__(bert_model(folder() / "config.json", (checked_weights(),), "bundled"),
                          Tokenizer.from_file(str(folder() / "tokenizer.json")), read_max_seq_length(),
-                         stored=checked_weights())
+                         stored=(checked_weights(),))
 
 
 @cache
@@ -171,7 +176,7 @@ def read_tokenizer() -> FastTokenizer:
 
 
 @cache
-def bert_model(config_file: Path, weights_file: Path, name: str) -> Any:
+def bert_model(config_file: Path, weight_files: tuple[Path, ...], name: str) -> Any:
     """The BertModel in evaluation mode, with attention in plain PyTorch so that no kernel is chosen by size.
 
     It has the format of the stored word table. Raises `NoVerdict` when the weights are not those of such a model.
@@ -182,7 +187,7 @@ def bert_model(config_file: Path, weights_file: Path, name: str) -> Any:
 
     config = BertConfig.from_json_file(config_file)
     config._attn_implementation = "eager"
-    model, weights = BertModel(config), read_weights(weights_file)
+    model, weights = BertModel(config), read_weights(weight_files)
     try:
         missing, unexpected = model.load_state_dict(weights, strict=False)
     except RuntimeError as error:  # sizes that differ
@@ -195,15 +200,15 @@ def bert_model(config_file: Path, weights_file: Path, name: str) -> Any:
     return model.to(weights["embeddings.word_embeddings.weight"].dtype).eval()
 
 
-def read_weights(path: Path) -> dict[str, Any]:
-    """The tensors of a safetensors file by the names that BertModel has; models with a head store others."""
+def read_weights(paths: tuple[Path, ...]) -> dict[str, Any]:
+    """The tensors of safetensors files by the names that BertModel has; models with a head store others."""
     from safetensors.torch import load_file
 
     def name(stored: str) -> str:
         stored = stored.removeprefix("bert.")
         return stored.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
-    return {name(stored): tensor for stored, tensor in load_file(path).items()}
+    return {name(stored): tensor for path in paths for stored, tensor in load_file(path).items()}
 
 
 def read_max_seq_length() -> int:

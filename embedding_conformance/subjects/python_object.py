@@ -1,7 +1,8 @@
 """The scheme ``python:``: an object, a class, a factory or a function of the user's own.
 
 A class or factory with a parameter ``table`` makes a layer from every table that the checks need; one without required
-parameters is called once; a function whose one required parameter is ``texts`` is an embedder.
+parameters is called once; a function whose one required parameter is ``texts`` is an embedder. An object is recognised by
+its own methods first, then as an ``nn.Embedding`` or an object of Transformers, then by the methods of other libraries.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from ..data import numbered_table
 from ..errors import NoVerdict, UsageError, nearest
 from . import LayerSource, Subject, declared
 from .facets import FACETS, offered, recognise
+from .interfaces import TextEmbedder, instance_of, named_embedder, own_embedder, refuse_a_guess
 
 
-def open_subject(rest: str) -> Subject:
-    """Load ``FILE.py:NAME`` or ``pkg.module:NAME`` and recognise what it is."""
+def open_subject(rest: str, facets: frozenset[str] = frozenset()) -> Subject:
+    """Load ``FILE.py:NAME`` or ``pkg.module:NAME`` and recognise what it is; `facets` are those that the user asks for."""
     place, _, name = rest.rpartition(":")
     if not place or not name.replace(".", "_").isidentifier():
         raise UsageError(f'python:{rest}: write python:FILE.py:NAME or python:pkg.module:NAME')
@@ -35,37 +37,61 @@ def open_subject(rest: str) -> Subject:
             public = [word for word in vars(thing) if not word.startswith("_")]
             raise UsageError(f'{place} has no "{part}"{nearest(part, public)}')
         thing = getattr(thing, part)
-    return from_object(thing, f"{Path(place).stem if place.endswith('.py') else place}.{name}")
+    return from_object(thing, f"{Path(place).stem if place.endswith('.py') else place}.{name}", facets)
 
 
-def from_object(thing: Any, name: str) -> Subject:
-    """The subject that a Python object is, whatever it is; `name` is used in messages."""
-    parameters = _parameters(thing) if callable(thing) and not _is_instance_with_facets(thing) else None
+def from_object(thing: Any, name: str, facets: frozenset[str] = frozenset()) -> Subject:
+    """The subject that a Python object is, whatever it is; `name` is used in messages.
+
+    Where an object can be two things, `facets` settles which is meant.
+    """
+    parameters = _parameters(thing) if callable(thing) and not _speaks_for_itself(thing) else None
     if parameters is not None:
-        required = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        required = _required(parameters)
         if any(p.name == "table" for p in parameters):
             return _maker_of_layers(thing, name, {p.name for p in parameters}, required)
         if required == ["texts"] and not inspect.isclass(thing):
-            return _from_instance(_Function(thing), name, f"{name}, a function of texts")
+            return _embedder(TextEmbedder(thing), name, f"{name}, a function of texts", thing)
         if required:
             raise UsageError(f"{name} needs {', '.join(required)}; name a factory without required parameters, one with a "
                              "parameter `table`, or a function of `texts`")
         thing = guarded(name, thing)
-    return _from_instance(thing, name, f"{name}, {type(thing).__name__}")
+    return _from_instance(thing, name, facets)
 
 
-def _from_instance(thing: Any, name: str, title: str) -> Subject:
-    origin = type(thing)
-    thing = _as_layer(thing) or thing
+def _from_instance(thing: Any, name: str, wanted: frozenset[str]) -> Subject:
+    origin, title = type(thing), f"{name}, {type(thing).__name__}"
     if thing is None:
         raise NoVerdict(f"{name} returned None, so there is nothing to judge")
+    layer = _as_layer(thing)
+    if layer is None and not _own(thing):
+        if "transformers" in sys.modules or "tokenizers" in sys.modules:
+            from .transformers_object import recognised
+
+            if subject := recognised(thing, name):
+                return subject
+        if embedder := named_embedder(thing):
+            refuse_a_guess(thing, name, wanted)
+            return _embedder(embedder, name, title, thing)
+        if callable(thing) and _required(_parameters(thing) or []) == ["texts"]:
+            return _embedder(TextEmbedder(thing), name, title, thing)
+    thing = thing if layer is None else layer
     facets = recognise(thing, name)
     makers: dict[str, Callable[[], Any]] = {facet: lambda: thing for facet in facets}
     if "layer" in facets:
         source = LayerSource(lambda: thing)
         makers["layer"] = lambda: source
+    if "embedder" in facets:
+        embedder = own_embedder(thing)
+        makers["embedder"] = lambda: embedder
     return Subject(name=name, title=title, capabilities=frozenset().union(*facets.values()), makers=makers,
                    declares=declared(_declares(thing), f"{origin.__name__}.declares"))
+
+
+def _embedder(embedder: TextEmbedder, name: str, title: str, thing: Any) -> Subject:
+    origin = thing.__name__ if inspect.isroutine(thing) else type(thing).__name__
+    return Subject(name=name, title=title, capabilities=offered(embedder, FACETS["embedder"]),
+                   makers={"embedder": lambda: embedder}, declares=declared(_declares(thing), f"{origin}.declares"))
 
 
 def _maker_of_layers(make: Callable[..., Any], name: str, parameters: set[str], required: list[str]) -> Subject:
@@ -108,13 +134,6 @@ def _as_layer(thing: Any) -> Any:
     return layer
 
 
-class _Function:
-    """A plain function of texts, as an embedder."""
-
-    def __init__(self, function: Callable[[list[str]], Any]):
-        self.embed = function
-
-
 def _declares(thing: Any) -> dict[str, Any]:
     value = getattr(thing, "declares", {})
     if not isinstance(value, dict):
@@ -122,11 +141,22 @@ def _declares(thing: Any) -> dict[str, Any]:
     return value
 
 
-def _is_instance_with_facets(thing: Any) -> bool:
-    """A callable object that already offers a facet is judged as it is (every PyTorch module is callable)."""
+def _own(thing: Any) -> bool:
+    """Whether an object offers a facet by methods of its own."""
+    return any(offered(thing, facet) for facet in FACETS.values())
+
+
+def _speaks_for_itself(thing: Any) -> bool:
+    """A callable object that is known without being called is judged as it is (every PyTorch module is callable)."""
     if inspect.isclass(thing) or inspect.isroutine(thing):
         return False
-    return any(offered(thing, facet) for facet in FACETS.values()) or _as_layer(thing) is not None
+    torch = sys.modules.get("torch")
+    return bool(_own(thing) or named_embedder(thing) or (torch is not None and isinstance(thing, torch.nn.Module))
+                or instance_of(thing, "transformers", "Pipeline", "PreTrainedTokenizerBase"))
+
+
+def _required(parameters: list[inspect.Parameter]) -> list[str]:
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def _parameters(thing: Any) -> list[inspect.Parameter] | None:

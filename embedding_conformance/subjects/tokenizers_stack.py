@@ -16,11 +16,12 @@ KINDS = ("character", "word", "bpe", "wordpiece")
 
 
 class FastTokenizer:
-    """The facet ``tokenizer`` of a ``tokenizers.Tokenizer`` with BERT's special tokens."""
+    """The facet ``tokenizer`` of a ``tokenizers.Tokenizer``; `special` are its special tokens by role, as BERT's."""
 
-    def __init__(self, tokenizer: Any):
+    def __init__(self, tokenizer: Any, special: dict[str, str] | None = None):
         self.tokenizer = tokenizer
-        found = {role: tokenizer.token_to_id(token) for role, token in SPECIAL.items()}
+        self.special = SPECIAL if special is None else special
+        found = {role: tokenizer.token_to_id(token) for role, token in self.special.items()}
         self.special_ids = {role: number for role, number in found.items() if number is not None}
         self.vocabulary_size = tokenizer.get_vocab_size()
 
@@ -31,7 +32,7 @@ class FastTokenizer:
         else:
             self.tokenizer.enable_truncation(max_length)
         if pad:
-            self.tokenizer.enable_padding(pad_id=self.special_ids["padding"], pad_token=SPECIAL["padding"])
+            self.tokenizer.enable_padding(pad_id=self.special_ids["padding"], pad_token=self.special["padding"])
         else:
             self.tokenizer.no_padding()
         return list(self.tokenizer.encode_batch(texts))
@@ -52,6 +53,11 @@ class FastTokenizer:
 
     def decode(self, ids: list[int]) -> str:
         return str(self.tokenizer.decode(ids))
+
+
+def speaks_for_batches(tokenizer: FastTokenizer | None) -> bool:
+    """Whether it can fill up the shorter texts of a batch, for which it needs a token."""
+    return tokenizer is not None and "padding" in tokenizer.special_ids
 
 
 class TokenizerMaker:
