@@ -1,5 +1,16 @@
 """``python -m embedding_conformance`` is the command ``embedding-conformance``."""
 
-from .cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """The entry point; a Ctrl-C while the command is still being loaded ends it like any other."""
+    try:
+        from .cli import main as command
+    except KeyboardInterrupt:
+        sys.exit(2)
+    command()
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,45 @@ from . import html, junit, store, summary
 
 #: file name -> function from evidence to text
 FILES = {"index.html": html.render, "junit.xml": junit.render, "summary.md": summary.render}
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Make the folder, and keep it from every other run until this one is done. Raises `UsageError` where it cannot.
+
+    A lock ends with the process that holds it, so none is ever left behind.
+    """
+    import fcntl
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot write there: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise UsageError(f"{folder}: another run is writing there; name another folder") from error
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def clear(folder: Path) -> None:
+    """Remove what an earlier run left, lest it be taken for the report of one that is killed.
+
+    Raises `UsageError` where that, and so writing, is not possible: before a long run, not after it.
+    """
+    try:
+        for name in ("evidence.json", *FILES):
+            (folder / name).unlink(missing_ok=True)
+        (folder / "events.jsonl").write_bytes(b"")
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder}: cannot write there: {error.strerror}") from error
 
 
 def write(evidence: dict[str, Any], folder: Path) -> None:
@@ -38,7 +79,8 @@ def write_as(evidence: dict[str, Any], path: Path) -> None:
     Raises `UsageError` for another ending.
     """
     if not path.suffix or path.is_dir():
-        write(evidence, path)
+        with claimed(path):
+            write(evidence, path)
         return
     renders = {Path(name).suffix: render for name, render in FILES.items()} | {".json": store.dump}
     if path.suffix not in renders:
@@ -50,7 +92,7 @@ def atomically(path: Path, text: str) -> None:
     """Write beside the target first, then move, so that an interrupted run leaves no half file."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
         mask = os.umask(0)
         os.umask(mask)

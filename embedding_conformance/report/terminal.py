@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from .. import __version__
+from ..errors import printable
 from ..run import Outcome
 from .evidence_file import Context, judge, last_line
 from .failures import Failure, closest, failures
@@ -213,7 +214,7 @@ def chapter(node_id: str) -> str:
 
 def no_verdict(message: str, evidence: dict[str, Any]) -> None:
     """What is shown when a run ends before anything was judged."""
-    click.echo(f"embedding-conformance: {message}", err=True)
+    click.echo(f"embedding-conformance: {printable(message, 2000)}", err=True)
     if evidence["verdict"]["word"] == "inconclusive":
         click.echo("\n  Nothing was judged. Whether the subject is right is unknown.\n", err=True)
     sys.stderr.flush()
