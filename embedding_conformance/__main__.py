@@ -1,5 +1,6 @@
 """``python -m embedding_conformance`` is the command ``embedding-conformance``."""
 
+import os
 import sys
 
 
@@ -13,4 +14,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # `python -m` makes the working folder importable, and the caller may have a json.py there.
+    if not sys.flags.safe_path and sys.path[0] == os.getcwd():
+        del sys.path[0]
     main()

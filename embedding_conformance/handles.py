@@ -104,7 +104,7 @@ class Handle:
                 answer = answer.detach().cpu()
                 if str(answer.dtype) == "torch.bfloat16":
                     answer = answer.float()
-            array = np.array(answer) if copied else np.asarray(answer)
+            array = np.asarray(answer)
             if str(array.dtype) == "bfloat16":  # of ml_dtypes
                 array = array.astype(np.float32)
         except BaseException as error:  # the answer may be an object of any kind, with code of its own
@@ -120,7 +120,7 @@ class Handle:
             place = first(~good)
             raise ClaimViolation(f"{method} returned {int((~good).sum())} of {array.size} numbers that are not finite",
                                  "finite numbers", [f"{where(place)}  {row(array, place)}"])
-        return array
+        return array.copy() if copied and (array is answer or array.base is not None) else array
 
 
 class Layer(Handle):

@@ -31,6 +31,8 @@ UNUSED = ("cacheprovider", "doctest", "junitxml", "legacypath", "logging", "nose
 #: how many times a child that died is followed by another; a subject that kills every process is not worth more
 RESTARTS = 3
 POLL_SECONDS = 0.05
+#: how long a child may take at least to start and to collect the suites: a busy machine is no fault of a subject's
+START_SECONDS = 60.0
 #: how long a child may take to leave when all its tests are done
 PARTING_SECONDS = 3.0
 
@@ -149,7 +151,9 @@ def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome
     if interrupts.received and watch.finished is None and not watch.refused:
         outcome.interrupted = True
         return False
-    if watch.refused or watch.finished is not None:
+    # pytest breaks where memory is short, and it is the subject that took it.
+    starved = watch.finished == 3 and bool(watch.running) and "MemoryError" in _last_words(log)
+    if (watch.refused or watch.finished is not None) and not starved:
         # 0 and 1 are pytest's passed and failed; 5 is that nothing was selected.
         if watch.finished == 4:
             # pytest's own usage error: the expression of -k is the one word of the user's that it parses.
@@ -161,7 +165,8 @@ def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome
         for node_id in [] if outcome.interrupted or outcome.refused or plan.first_failure else outcome.missing():
             outcome.lost[node_id] = watch.lost.get(node_id, "the test was collected and never reported")
         return False
-    how = _death(child.returncode) if ended else f"did not answer for {plan.timeout:g} s"
+    how = ("ran out of memory" if starved else
+           _death(child.returncode) if ended else f"did not answer for {watch.patience(plan.timeout):g} s")
     if not watch.running:
         if outcome.collected:
             outcome.broke = f"the process {how} between two tests: {_last_words(log)}"
@@ -204,11 +209,15 @@ class _Watch:
             # A thread of the subject's may keep a process that is done from ending.
             elif ended or (self.finished is not None and time.monotonic() - last > PARTING_SECONDS):
                 return True
-            elif time.monotonic() - last > timeout:
+            elif time.monotonic() - last > self.patience(timeout):
                 return False
             else:
                 time.sleep(POLL_SECONDS)
         return True
+
+    def patience(self, timeout: float) -> float:
+        """How long nothing may happen: while the subject's code runs, as long as the user said."""
+        return timeout if self.opening or self.running else max(timeout, START_SECONDS)
 
     def read(self) -> bool:
         """Take in the events that are new; whether there were any."""
