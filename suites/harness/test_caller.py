@@ -25,9 +25,10 @@ CONFIGURATION = {
 VARIABLES = {
     "PYTEST_ADDOPTS": "--boom -W error", "PYTEST_PLUGINS": "nonsense", "PYTEST_DEBUG": "1",
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONSAFEPATH": "1",
-    "PYTHONDEVMODE": "1", "PYTHONSTARTUP": "nonsense.py", "PYTHONHASHSEED": "7", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONBREAKPOINT": "nonsense.boom", "PYTHONUNBUFFERED": "1",
-    "PYTHONNOUSERSITE": "1", "PYTHONFAULTHANDLER": "1", "COV_CORE_SOURCE": "nonsense",
-    "COLUMNS": "7", "LINES": "x", "TMPDIR": "/no/such/folder", "GITHUB_STEP_SUMMARY": "", "EMBEDDING_CONFORMANCE_PARENT": "1",
+    "PYTHONDEVMODE": "1", "PYTHONSTARTUP": "nonsense.py", "PYTHONHASHSEED": "7", "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONBREAKPOINT": "nonsense.boom", "PYTHONUNBUFFERED": "1", "PYTHONNOUSERSITE": "1", "PYTHONFAULTHANDLER": "1",
+    "COV_CORE_SOURCE": "nonsense", "COLUMNS": "7", "LINES": "x", "TMPDIR": "/no/such/folder", "GITHUB_STEP_SUMMARY": "",
+    "EMBEDDING_CONFORMANCE_PARENT": "1",
 }
 
 
@@ -110,8 +111,8 @@ def test_a_subject_string_in_make_needs_no_quotes(hostile):
 
 #: every form of subject of the design; none may be cut, glued or substituted on its way
 STRINGS = ("python:mine.py:Layer", "python:pkg.mod:NAME", "hf:org/model@8f8c211", "hf:documents",
-           "onnx:dir/model@quantised.onnx", "openai:http://127.0.0.1:8080/v1@a-model", "vectors:stored.parquet@embedding", "fault:lookup/row-minus-one",
-           "st:./a_folder", "normalized=true")
+           "onnx:dir/model@quantised.onnx", "openai:http://127.0.0.1:8080/v1@a-model",
+           "vectors:stored.parquet@embedding", "fault:lookup/row-minus-one", "st:./a_folder", "normalized=true")
 
 
 def test_a_subject_string_in_tox_needs_no_quotes(hostile):
