@@ -12,7 +12,8 @@ import click
 
 from . import __version__, home, in_checkout
 from .claims import DOCUMENT_SOURCE, Claim, check_traced, load, suites, test_places
-from .errors import Exit, Refusal, UsageError, nearest
+from .console import forgiving
+from .errors import Exit, Refusal, UsageError, nearest, printable, said
 from .redaction import redacted
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -48,13 +49,22 @@ class Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.exceptions.Exit:  # --help, --version
+            raise
         except Refusal as refusal:
             message, code = str(refusal), refusal.exit
         except click.UsageError as error:
             message, code = error.format_message(), Exit.USAGE
-        click.echo(f"embedding-conformance: {redacted(message)}", err=True)
+        except (KeyboardInterrupt, click.Abort):
+            message, code = "interrupted", Exit.INTERRUPTED
+        except Exception as error:
+            message, code = f"internal error, {type(error).__name__}: {said(error)}{_keep_traceback()}", Exit.INTERNAL
+        click.echo(f"embedding-conformance: {printable(redacted(message), 2000)}", err=True)
         if ctx.invoked_subcommand == "check":
-            click.echo("verdict=unusable claims=0 verified=0 refuted=0 error=0 not_applicable=0 informative=0 lost=0 seconds=0")
+            from .report.evidence_file import word_of
+
+            click.echo(f"verdict={word_of(code)} claims=0 verified=0 refuted=0 error=0 not_applicable=0 informative=0 lost=0 "
+                       "seconds=0")
         sys.exit(code)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -107,41 +117,43 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
           since: Path | None, seed: str, timeout: float, max_requests: int | None, unverified: str | None, workers: int,
           first_failure: bool, quiet: bool, verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
-    from . import deviations as accepted
     from . import documents as passages
     from . import proof
-    from .report import changes, store
+    from .interrupts import Interrupts
+    from .report import changes, claimed, clear, store
     from .report.annotations import announce
     from .report.evidence_file import Context, assemble
     from .report.terminal import Terminal, no_verdict
     from .run import Plan, execute
 
-    earlier = store.load(since) if since else None
-    folder = report or report_folder()
-    catalogue = load()
-    check_traced(catalogue)
-    context = Context(
-        catalogue, passages.read(catalogue, documents), proof.read_records(catalogue),
-        command=redacted(["embedding-conformance", *sys.argv[1:]]),
-        selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
-        unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified) if one not in ("", "none")],
-        deviations=accepted.read(deviations, catalogue) if deviations else ())
-    plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
-                reference=reference, texts=texts,
-                keyword=keyword, seed=_seed(seed), workers=workers, first_failure=first_failure, timeout=timeout,
-                max_requests=max_requests)
-    terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
-    _writable(folder)
-    outcome = execute(plan, folder / "events.jsonl", terminal)
-    evidence = assemble(context, outcome)
-    if earlier is not None:
-        evidence = changes.compare(evidence, earlier)
-    draft = _write(evidence, folder)
-    announce(evidence)
-    if outcome.refused:
-        no_verdict(outcome.refused[1], evidence, outcome.hint)
-    else:
-        terminal.finish(evidence, outcome, folder / "index.html", draft)
+    with Interrupts() as interrupts:
+        earlier = store.load(since) if since else None
+        folder = report or report_folder()
+        catalogue = load()
+        check_traced(catalogue)
+        context = Context(
+            catalogue, passages.read(catalogue, documents), proof.read_records(catalogue),
+            command=redacted(["embedding-conformance", *sys.argv[1:]]),
+            selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
+            unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified)
+                                                        if one not in ("", "none")])
+        plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
+                    reference=reference, texts=texts, keyword=keyword, seed=_seed(seed), workers=workers,
+                    first_failure=first_failure, timeout=timeout, max_requests=max_requests)
+        terminal = Terminal(context, quiet=quiet, verbose=verbose, named=bool(subjects))
+        with claimed(folder):
+            clear(folder)
+            outcome = execute(plan, folder / "events.jsonl", terminal, interrupts)
+            evidence = assemble(context, outcome)
+            if earlier is not None:
+                evidence = changes.compare(evidence, earlier)
+            draft = _write(evidence, folder)
+        announce(evidence)
+        if outcome.refused:
+            no_verdict(outcome.refused[1], evidence, outcome.hint)
+        else:
+            page = folder / "index.html"
+            terminal.finish(evidence, outcome, page if page.is_file() else None, draft)
     sys.exit(evidence["verdict"]["exit"])
 
 
@@ -271,29 +283,24 @@ def report_folder() -> Path:
 def _seed(text: str) -> int:
     if text == "random":
         return random.SystemRandom().randrange(1, 10_000)
-    if not text.isdigit():
-        raise UsageError(f"--seed {text}: write a whole number, or random")
+    if not text.isdecimal() or len(text) > 18:
+        raise UsageError(f"--seed {text}: write a whole number of at most 18 digits, or random")
     return int(text)
 
 
-def _writable(folder: Path) -> None:
-    """Fail before a long run, not after it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "events.jsonl").touch()
-    except OSError as error:
-        raise UsageError(f"--report {folder}: cannot write there: {error.strerror}") from error
-
-
 def _write(evidence: dict[str, Any], folder: Path) -> Path | None:
+    """Write the report; where that fails the verdict says so, since nobody will be able to read why it is what it is. Returns
+    where deviations are drafted, if any are."""
     from . import report
+    from .report.evidence_file import word_of
 
     try:
         return report.write(evidence, folder)
     except OSError as error:
         click.echo(f"embedding-conformance: the report could not be written to {folder}: {error.strerror}; "
                    "the results are in events.jsonl, if that is whole", err=True)
-        sys.exit(Exit.INTERNAL)
+        evidence["verdict"] |= {"word": word_of(Exit.INTERNAL), "exit": int(Exit.INTERNAL)}
+        return None
 
 
 def _list(claims: list[Claim]) -> None:
@@ -339,27 +346,36 @@ def _explain(claim: Claim) -> None:
 
 def main() -> None:
     """The entry point."""
+    with forgiving() as unprinted:
+        code = _run()
+    for error in unprinted:
+        print(f"embedding-conformance: not everything could be printed: {error.strerror}", file=sys.stderr)
+        code = int(Exit.worst([Exit(code), Exit.INTERNAL]))
+    sys.stderr.flush()
+    sys.exit(code)
+
+
+def _run() -> int:
     try:
-        sys.exit(cli(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
-    except click.Abort:
-        sys.exit(Exit.INTERRUPTED)
+        return int(cli(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except (KeyboardInterrupt, click.Abort):
+        return int(Exit.INTERRUPTED)
     except click.UsageError as error:
         click.echo(f"embedding-conformance: {error.format_message()}", err=True)
-        sys.exit(Exit.USAGE)
-    except BrokenPipeError:
-        sys.exit(Exit.INTERRUPTED)
-    except Exception as error:
-        click.echo(f"embedding-conformance: internal error, {type(error).__name__}: {error}; "
-                   f"details are in {_keep_traceback()}", err=True)
-        sys.exit(Exit.INTERNAL)
+        return int(Exit.USAGE)
 
 
-def _keep_traceback() -> Path:
+def _keep_traceback() -> str:
     """A user has no use for a traceback on the terminal; who mends the harness has."""
     import tempfile
     import traceback
 
-    handle, name = tempfile.mkstemp(prefix="embedding-conformance-", suffix=".txt")
-    with open(handle, "w", encoding="utf-8") as file:
-        traceback.print_exc(file=file)
-    return Path(name)
+    try:
+        handle, name = tempfile.mkstemp(prefix="embedding-conformance-", suffix=".txt")
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            traceback.print_exc(file=file)
+    except OSError:
+        return ""
+    return f"; details are in {name}"

@@ -19,8 +19,8 @@ from . import claims as catalogue_of
 from . import pytest_fixtures
 from .claims import Catalogue
 from .deviations import Deviation
-from .errors import NoVerdict, Refusal, UsageError, nearest
-from .events import EventsFile, about, environment
+from .errors import NoVerdict, Refusal, UsageError, nearest, said
+from .events import EventsFile, about, end_with_parent, environment, give_way
 from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover, metrics_of
@@ -181,6 +181,8 @@ def begin(config: pytest.Config) -> Run:
     writes = option("conformance_events") and not hasattr(config, "workerinput")
     events = EventsFile(Path(option("conformance_events"))) if writes else None
     if events:
+        end_with_parent()
+        give_way()
         config.pluginmanager.register(events, "conformance-events")
     try:
         run = _open(config, events)
@@ -474,12 +476,12 @@ def repeat(result: dict[str, Any], seed: int, options: list[str] | None = None) 
 
 def one_line(error: BaseException) -> str:
     """An exception in one line: its type, what it says, and where it was raised."""
-    said = " ".join(str(error).split()) or "(no message)"
+    message = said(error)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     if isinstance(error, (Vacuous, SubjectChanged)):
-        return said
-    return f"{type(error).__name__}: {said[:300]}{place}"
+        return message
+    return f"{type(error).__name__}: {message}{place}"
 
 
 def _frames(error: BaseException) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from enum import IntEnum
 
@@ -49,3 +50,24 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """A hint such as ``; did you mean "lookup"?``, or nothing when no word is near."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
     return f'; did you mean "{close[0]}"?' if close else ""
+
+
+def showable(character: str) -> bool:
+    """Whether a character is neither a command to a terminal, nor a line break, nor half a character."""
+    return unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
+
+
+def printable(text: str, most: int = 300) -> str:
+    """The text as one line of at most `most` characters; what is not `showable` is spelt out."""
+    line = " ".join(text[:8 * most].split())
+    if not line.isprintable():
+        line = "".join(one if showable(one) else one.encode("unicode_escape").decode("ascii") for one in line)
+    return line if len(line) <= most else f"{line[:most - 3]}..."
+
+
+def said(error: BaseException, most: int = 300) -> str:
+    """What an exception says, as one printable line, whatever it is."""
+    try:
+        return printable(str(error), most) or "(no message)"
+    except BaseException as another:
+        return f"(its message cannot be read: {type(another).__name__})"

@@ -11,24 +11,29 @@ import json
 import os
 import platform
 import re
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
 from . import __version__
 from .claims import ID
-from .errors import Refusal
+from .errors import Exit, Refusal
 from .redaction import redacted
 
 if TYPE_CHECKING:
     from .collection import Run
     from .subjects import Subject
 
+#: the variable that tells a child which process asked for the run
+PARENT = "EMBEDDING_CONFORMANCE_PARENT"
 NODE_ID = re.compile(rf"\[(?P<claims>{ID.pattern}(?:\+{ID.pattern})*)-(?P<rest>.*)\]$", re.DOTALL)
 
 
@@ -36,11 +41,11 @@ class EventsFile:
     """Writes the events of this process; also the pytest plugin that receives them."""
 
     def __init__(self, path: Path):
-        self._file = path.open("a", encoding="utf-8")
+        # What no encoding can hold, such as the bytes of an odd file name, is spelt out.
+        self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
         self._run: Run | None = None
         self._results: dict[str, dict[str, Any]] = {}
         self._collected: set[str] = set()
-        self._parent = os.getppid()
 
     def write(self, event: str, **data: Any) -> None:
         self._file.write(json.dumps({"event": event, **redacted(data)}, ensure_ascii=False) + "\n")
@@ -89,8 +94,6 @@ class EventsFile:
         self.write("not_applicable", not_applicable=self._run.inapplicable(), partial=sorted(map(list, self._run.partial)))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        if os.getppid() != self._parent:
-            raise pytest.exit.Exception("the process that asked for this run is gone")
         self.write("started", nodeid=plain(nodeid))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -128,6 +131,26 @@ def about(subject: Subject) -> dict[str, Any]:
             "declares": {key: [one.value, one.origin] for key, one in sorted(subject.declares.items())}}
 
 
+def end_with_parent() -> None:
+    """When the process that asked for this run is gone, end this one and all that it started, whatever they do then."""
+    parent = int(os.environ.pop(PARENT, os.getppid()))
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(int(Exit.INTERRUPTED))
+
+    threading.Thread(target=watch, name="end with parent", daemon=True).start()
+
+
+def give_way() -> None:
+    """Where memory is short, this process is to be ended by the kernel, and not the one that writes the report."""
+    with suppress(OSError):  # not Linux, or not allowed
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
 def plain(node_id: str) -> str:
     """The node id without the group that pytest-xdist appends to it."""
     return re.sub(r"\]@[^\]]*$", "]", node_id)
@@ -143,19 +166,12 @@ def split_node_id(node_id: str, subjects: Any) -> tuple[list[str], str]:
     return found["claims"].split("+"), longest
 
 
-def read(path: Path, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """The complete lines of an events file from `offset` on, and the offset after them."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        data = file.read()
-    whole, newline, _ = data.rpartition(b"\n")
-    return list(_parse(whole)), offset + len(whole) + len(newline)
-
-
-def _parse(data: bytes) -> Iterator[dict[str, Any]]:
-    for line in data.split(b"\n"):
-        if line.strip():
-            yield json.loads(line)
+def read(written: BinaryIO) -> list[dict[str, Any]]:
+    """The complete lines of an events file that were not read yet."""
+    offset = written.tell()
+    whole, newline, _ = written.read().rpartition(b"\n")
+    written.seek(offset + len(whole) + len(newline))
+    return [json.loads(line) for line in whole.split(b"\n") if line.strip()]
 
 
 def environment() -> dict[str, Any]:

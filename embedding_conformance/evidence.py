@@ -8,6 +8,7 @@ compared nothing did not pass; the plugin asks `Evidence.compared`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .bounds import Bound
+from .errors import printable
 
 if TYPE_CHECKING:
     from .streaming import Rows
@@ -417,9 +419,13 @@ def number(value: Any) -> str:
 
 def short(value: Any) -> str:
     """A value in at most 80 characters."""
-    text = repr(value) if not isinstance(value, np.ndarray) else f"an array of shape {list(value.shape)}"
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}, shape {list(value.shape)}"
+    try:
+        text = repr(value)
+    except Exception as error:
+        return f"a {type(value).__name__} whose repr raises {type(error).__name__}"
+    return printable(re.sub(r" at 0x[0-9a-f]+", "", text), 80)  # an address differs from run to run
 
 
 def worst(comparison: Comparison) -> list[str]:

@@ -8,15 +8,17 @@ inputs, checks type and shape of every answer, and turns an exception, a wrong t
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from . import bounds
 from .data import TABLE_SIZES, numbered_table
-from .errors import Refusal
+from .errors import Refusal, printable, said
 from .evidence import ClaimViolation, HarnessFault, first, row, short, where
 from .streaming import Pace, Summary
 from .subjects import LayerSource, Subject, wire
@@ -24,6 +26,8 @@ from .subjects import LayerSource, Subject, wire
 #: the largest prime up to which every whole number is exact in a narrow format: numbered tables start anew after it, so
 #: that they neither round nor overflow, and rows still differ from their neighbours
 WHOLE = {"float16": 2039, "bfloat16": 251}
+#: how much is taken from an iterator when nobody knows how much is due; one may never end
+MOST_YIELDED = 1_000_000
 
 
 class Handle:
@@ -57,17 +61,48 @@ class Handle:
         """Call the subject; what it raises is the measured value of a violation."""
         self.calls += 1
         self.given = args
+        return self._guarded(method, lambda: function(*args, **kwargs))
+
+    def _guarded(self, method: str, run: Callable[[], Any]) -> Any:
+        """Run code of the subject's; whatever it raises, Ctrl-C and the wish to end the process included, is its answer."""
         try:
-            return function(*args, **kwargs)
+            with self.subject.surroundings:
+                return run()
         except (ClaimViolation, Refusal):  # an adapter found the answer wrong, or lost the subject
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             message = f"{method} raised {type(error).__name__}: {short_text(error)}"
             raise ClaimViolation(message, "an answer", raised=True) from error
 
+    def drained(self, method: str, answer: Any, count: int | None) -> Any:
+        """What an iterator yields, one more than is wanted at most; any other answer as it is."""
+        if not isinstance(answer, Iterator):
+            return answer
+        most = MOST_YIELDED if count is None else count + 1
+        return self._guarded(method, lambda: list(islice(answer, most)))
+
+    def whole(self, method: str, answer: Any) -> int:
+        """The answer as a whole number."""
+        try:
+            return operator.index(answer)
+        except Exception as error:
+            raise ClaimViolation(f"{method} returned {short(answer)}", "a whole number") from error
+
+    def mapping(self, method: str, answer: Any) -> dict[str, Any]:
+        """The answer as a dictionary."""
+        try:
+            return dict(answer)
+        except Exception as error:
+            raise ClaimViolation(f"{method} returned {short(answer)}", "a mapping") from error
+
     def array(self, method: str, answer: Any, shape: tuple[int | None, ...] | None = None, *,
-              finite: bool = True) -> np.ndarray:
-        """The answer as an array of finite numbers of this shape; None stands for any size."""
+              finite: bool = True, copied: bool = True) -> np.ndarray:
+        """The answer as an array of finite numbers of this shape; None stands for any size.
+
+        It is the test's own: what the subject does later to the array that it returned does not change it, unless
+        ``copied=False``.
+        """
+        answer = self.drained(method, answer, shape[0] if shape else None)
         try:
             if callable(getattr(answer, "detach", None)):  # a tensor that may carry a gradient
                 answer = answer.detach().cpu()
@@ -76,9 +111,9 @@ class Handle:
             array = np.asarray(answer)
             if str(array.dtype) == "bfloat16":  # of ml_dtypes
                 array = array.astype(np.float32)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except BaseException as error:  # the answer may be an object of any kind, with code of its own
             raise ClaimViolation(f"{method} returned {short(answer)}", "an array of numbers") from error
-        if array.dtype.kind not in "fiubV":
+        if array.dtype.kind not in "fiubV" or array.dtype.type is np.void:  # V: formats that are not NumPy's own, or records
             raise ClaimViolation(f"{method} returned {short(answer)}", "an array of numbers")
         if shape is not None and (array.ndim != len(shape)
                                   or any(want is not None and want != got
@@ -89,7 +124,7 @@ class Handle:
             place = first(~good)
             raise ClaimViolation(f"{method} returned {int((~good).sum())} of {array.size} numbers that are not finite",
                                  "finite numbers", [f"{where(place)}  {row(array, place)}"])
-        return array
+        return array.copy() if copied and (array is answer or array.base is not None) else array
 
 
 class Layer(Handle):
@@ -110,7 +145,8 @@ class Layer(Handle):
     @property
     def object(self) -> Any:
         if self._made is None:
-            self._made = self.source.default()
+            with self.subject.surroundings:
+                self._made = self.source.default()
         return self._made
 
     @property
@@ -129,7 +165,8 @@ class Layer(Handle):
 
     def table(self) -> np.ndarray:
         """[V, d]: what the layer stores."""
-        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite)
+        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite,
+                           copied=False)
         if not table.size:
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
@@ -214,7 +251,7 @@ class Layer(Handle):
     def padding_id(self) -> int | None:
         """The id whose row is padding, as the layer itself says."""
         value = getattr(self.object, "padding_id", None)
-        return None if value is None else int(value)
+        return None if value is None else self.whole("padding_id", value)
 
     def gradient(self, ids: np.ndarray, output_gradient: np.ndarray) -> np.ndarray:
         """[V, d]: the gradient of the table when the output [*ids.shape, d] has the given gradient."""
@@ -231,7 +268,8 @@ class Layer(Handle):
     def as_remembered(self) -> bool:
         """Whether the table of a subject that tests share still has the bits that it had when it was first looked at; if not,
         what it holds now is remembered, so that only the test that changed it is blamed."""
-        bits = np.ascontiguousarray(self.array("table", self.object.table(), finite=False)).view(np.uint8).ravel()
+        table = self.array("table", self._guarded("table", self.object.table), finite=False, copied=False)
+        bits = np.ascontiguousarray(table).view(np.uint8).ravel()
         wide = bits.view(np.uint64) if not bits.size % 8 else bits  # eight bytes at a time: large tables are compared often
         known = self.subject.memory.get("table")
         same = known is None or np.array_equal(known, wide)
@@ -356,11 +394,11 @@ class Encoder(Handle):
 
     def weights(self) -> dict[str, np.ndarray]:
         """The model's arrays by name, as its file names them."""
-        return dict(self.call("weights", self.object.weights))
+        return self.mapping("weights", self.call("weights", self.object.weights))
 
     def config(self) -> dict[str, Any]:
         """What the model's configuration says, by the names that Transformers uses."""
-        return dict(self.call("config", self.object.config))
+        return self.mapping("config", self.call("config", self.object.config))
 
     def hidden_states(self, texts: list[str], *, fresh: bool = False) -> list[np.ndarray]:
         """The states of the last layer for each text, [L, d] each."""
@@ -378,10 +416,11 @@ class Encoder(Handle):
         return [memory[method, text] for text in texts]
 
     def _answers(self, method: str, texts: list[str]) -> list[Any]:
-        answer = self.call(method, getattr(self.object, method), list(texts))
+        answer = self.drained(method, self.call(method, getattr(self.object, method), list(texts)), len(texts))
         if not hasattr(answer, "__len__") or len(answer) != len(texts):
             raise ClaimViolation(f"{method} returned {short(answer)}", f"one entry for each of {len(texts)} texts")
-        return list(answer)
+        # They are remembered, so they must not be what the subject goes on writing to.
+        return [entry.clone() if hasattr(entry, "clone") else copy.copy(entry) for entry in answer]
 
 
 class Embedder(Handle):
@@ -435,7 +474,7 @@ class TiedModel(Handle):
     def padding_id(self) -> int | None:
         """The id whose row gets nothing from the input side, as the model itself says."""
         value = getattr(self.object, "padding_id", None)
-        return None if value is None else int(value)
+        return None if value is None else self.whole("padding_id", value)
 
     def table(self) -> np.ndarray:
         """[V, d]: the shared table."""
@@ -464,7 +503,7 @@ class TiedModel(Handle):
 
     def parameter_count(self) -> int:
         """How many numbers the model stores."""
-        return int(self.call("parameter_count", self.object.parameter_count))
+        return self.whole("parameter_count", self.call("parameter_count", self.object.parameter_count))
 
     def after(self, operation: str) -> TiedModel:
         """A copy of the model after an operation: "deepcopy", "to float64", "state dict" (into a new model), "save and
@@ -502,7 +541,7 @@ class Tokenizer(Handle):
 
     def ids(self, texts: list[str]) -> list[np.ndarray]:
         """The ids of each text, [L] each, without padding."""
-        answer = self._encode(texts, None, False)[0]
+        answer = self.drained("encode", self._encode(texts, None, False)[0], len(texts))
         if not hasattr(answer, "__len__") or len(answer) != len(texts):
             raise ClaimViolation(f"encode returned {short(answer)} for ids", f"one entry for each of {len(texts)} texts")
         return [self.array("encode", row, (None,)) for row in answer]
@@ -515,14 +554,14 @@ class Tokenizer(Handle):
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
         """The tokens of each text, special ones included."""
-        answer = self.call("tokens", self.object.tokens, list(texts))
+        answer = self.drained("tokens", self.call("tokens", self.object.tokens, list(texts)), len(texts))
         if not isinstance(answer, list) or len(answer) != len(texts):
             raise ClaimViolation(f"tokens returned {short(answer)}", f"a list for each of {len(texts)} texts")
         return answer
 
     def offsets(self, texts: list[str]) -> list[np.ndarray]:
         """[L, 2] a text: the characters of the text, from and up to, that a token stands for."""
-        answer = self.call("offsets", self.object.offsets, list(texts))
+        answer = self.drained("offsets", self.call("offsets", self.object.offsets, list(texts)), len(texts))
         if not hasattr(answer, "__len__") or len(answer) != len(texts):
             raise ClaimViolation(f"offsets returned {short(answer)}", f"one entry for each of {len(texts)} texts")
         return [self.array("offsets", pairs, (None, 2)) for pairs in answer]
@@ -534,14 +573,12 @@ class Tokenizer(Handle):
     @property
     def special_ids(self) -> dict[str, int]:
         """Role ("padding", "unknown", "first", "last") -> id."""
-        self.calls += 1
-        return dict(self.object.special_ids)
+        return self.mapping("special_ids", self.call("special_ids", lambda: self.object.special_ids))
 
     @property
     def vocabulary_size(self) -> int:
         """How many ids there are."""
-        self.calls += 1
-        return int(self.object.vocabulary_size)
+        return self.whole("vocabulary_size", self.call("vocabulary_size", lambda: self.object.vocabulary_size))
 
 
 class TokenizerMaker(Handle):
@@ -796,9 +833,8 @@ def bfloat16_numbers(array: np.ndarray) -> np.ndarray:
 
 def short_text(error: BaseException) -> str:
     """The first line of what an exception says."""
-    lines = str(error).strip().splitlines()
-    return short_line(lines[0]) if lines else "(no message)"
-
-
-def short_line(line: str) -> str:
-    return line if len(line) <= 160 else f"{line[:157]}..."
+    try:
+        lines = str(error).strip().splitlines()
+    except BaseException:
+        return said(error)
+    return printable(lines[0], 160) if lines else "(no message)"

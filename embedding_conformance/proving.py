@@ -12,6 +12,7 @@ import click
 from . import proof
 from .claims import Catalogue, check_traced, load
 from .errors import Exit
+from .interrupts import Interrupts
 from .run import Outcome, Plan, execute
 
 
@@ -21,8 +22,8 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
     check_traced(catalogue)
     known = proof.specimens(documents=plan.documents is not None)
     left_out = [claim for claim in catalogue if proof.needs_documents(claim)] if plan.documents is None else []
-    with tempfile.TemporaryDirectory(prefix="embedding-conformance-") as folder:
-        outcome = execute(plan, Path(folder) / "events.jsonl", _Progress(quiet))
+    with tempfile.TemporaryDirectory(prefix="embedding-conformance-") as folder, Interrupts() as interrupts:
+        outcome = execute(plan, Path(folder) / "events.jsonl", _Progress(quiet), interrupts)
     if outcome.refused:
         click.echo(f"embedding-conformance: {outcome.refused[1]}", err=True)
         return outcome.refused[0]

@@ -13,15 +13,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from . import events
 from .claims import NOT_CHAPTERS, suites
-from .errors import Exit, UsageError
+from .errors import Exit, UsageError, printable
+from .events import PARENT
+from .interrupts import Interrupts
 from .subjects.hub import MAY_FETCH
 
 #: parts of pytest that a run has no use for, and that cost more than a small test
@@ -30,6 +32,10 @@ UNUSED = ("cacheprovider", "doctest", "junitxml", "legacypath", "logging", "nose
 #: how many times a child that died is followed by another; a subject that kills every process is not worth more
 RESTARTS = 3
 POLL_SECONDS = 0.05
+#: how long a child may take at least to start and to collect the suites: a busy machine is no fault of a subject's
+START_SECONDS = 60.0
+#: how long a child may take to leave when all its tests are done
+PARTING_SECONDS = 3.0
 
 
 @dataclass
@@ -51,6 +57,12 @@ class Plan:
     timeout: float = 300.0
     #: how many requests may be sent to a service
     max_requests: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.timeout > 0:  # NaN is none either
+            raise UsageError(f"--timeout {self.timeout:g}: write a number of seconds above zero")
+        if self.workers < 0:
+            raise UsageError(f"-n {self.workers}: write a number of processes")
 
 
 @dataclass
@@ -96,8 +108,9 @@ def replay(path: Path) -> Outcome:
     """
     outcome = Outcome()
     try:
-        watch = _Watch(path, 0, outcome, lambda outcome, event: None)
-        watch.read()
+        with path.open("rb") as written:
+            watch = _Watch(written, outcome, lambda outcome, event: None)
+            watch.read()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: no events of a run: {error}") from error
     outcome.interrupted = not watch.refused and (watch.finished is None or bool(outcome.missing()))
@@ -105,22 +118,23 @@ def replay(path: Path) -> Outcome:
     return outcome
 
 
-class Interrupted(Exception):
-    """SIGTERM, which ends a run like Ctrl-C."""
+def execute(plan: Plan, path: Path, progress: Callable[[Outcome, dict[str, Any]], None],
+            interrupts: Interrupts | None = None) -> Outcome:
+    """Run the suites in child processes that append their events to `path`. `progress` is called with every event.
 
-
-def execute(plan: Plan, path: Path, progress: Callable[[Outcome, dict[str, Any]], None]) -> Outcome:
-    """Run the suites in child processes that append their events to `path`. `progress` is called with every event."""
+    When one of the `interrupts` was received the child is stopped, and the outcome is what was finished.
+    """
     outcome = Outcome()
+    interrupts = interrupts or Interrupts()
     start = time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"")
-    with tempfile.TemporaryDirectory(prefix="embedding-conformance-") as scratch, _sigterm_interrupts():
+    with tempfile.TemporaryDirectory(prefix="embedding-conformance-", ignore_cleanup_errors=True) as scratch:
         for attempt in range(RESTARTS + 1):
             resume = Path(scratch) / "resume"
             resume.write_text("\n".join([*outcome.results, *outcome.lost]), encoding="utf-8")
             log = Path(scratch) / f"child-{attempt}.log"
-            if not _one_child(plan, path, resume, log, outcome, progress):
+            if not _one_child(plan, path, resume, log, outcome, progress, interrupts):
                 break
             if not outcome.missing():
                 break
@@ -132,24 +146,34 @@ def execute(plan: Plan, path: Path, progress: Callable[[Outcome, dict[str, Any]]
 
 
 def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome,
-               progress: Callable[[Outcome, dict[str, Any]], None]) -> bool:
+               progress: Callable[[Outcome, dict[str, Any]], None], interrupts: Interrupts) -> bool:
     """Run one child; true when it died and another should go on with what is left."""
-    before = path.stat().st_size
-    with log.open("wb") as output:
-        child = subprocess.Popen(_command(plan, path, resume), env=_environment(), stdout=output, stderr=output,
-                                 stdin=subprocess.DEVNULL)
-    watch = _Watch(path, before, outcome, progress)
-    try:
-        ended = watch.until(child, plan.timeout)
-    except (KeyboardInterrupt, Interrupted):
+    if interrupts.received:
         outcome.interrupted = True
-        _stop(child)
-        watch.read()
         return False
-    if watch.refused or watch.finished is not None:
+    with path.open("r+b") as written, log.open("wb") as output:
+        # A line that the child before this one did not finish would spoil the next.
+        written.truncate(written.read().rfind(b"\n") + 1)
+        written.seek(0, os.SEEK_END)
+        watch = _Watch(written, outcome, progress)
+        # A group of its own: Ctrl-C is for the process here, and what the subject starts can be ended with the child.
+        child = subprocess.Popen(_command(plan, path, resume), env=_environment(), stdout=output, stderr=output,
+                                 stdin=subprocess.DEVNULL, process_group=0)
+        try:
+            ended = watch.until(child, plan.timeout, interrupts)
+        finally:
+            _end(child)
+        watch.read()
+    if interrupts.received and watch.finished is None and not watch.refused:
+        outcome.interrupted = True
+        return False
+    # pytest breaks where memory is short, and it is the subject that took it.
+    starved = watch.finished == 3 and bool(watch.running) and "MemoryError" in _last_words(_printed(log))
+    if (watch.refused or watch.finished is not None) and not starved:
         _conclude(watch, outcome, _printed(log), first_failure=plan.first_failure)
         return False
-    how = f"did not answer for {plan.timeout:g} s" if not ended else _death(child.returncode)
+    how = ("ran out of memory" if starved else
+           _death(child.returncode) if ended else f"did not answer for {watch.patience(plan.timeout):g} s")
     if not watch.running:
         if outcome.collected:
             outcome.broke = f"the process {how} between two tests: {_last_words(_printed(log))}"
@@ -169,8 +193,9 @@ def _one_child(plan: Plan, path: Path, resume: Path, log: Path, outcome: Outcome
 def follow(path: Path, printed: str, *, interrupted: bool) -> Outcome:
     """The outcome of a run in this process, which wrote its events to `path` and has ended."""
     outcome = Outcome(interrupted=interrupted)
-    watch = _Watch(path, 0, outcome, lambda outcome, event: None)
-    watch.read()
+    with path.open("rb") as written:
+        watch = _Watch(written, outcome, lambda outcome, event: None)
+        watch.read()
     _conclude(watch, outcome, printed, first_failure=False)
     return outcome
 
@@ -192,9 +217,8 @@ def _conclude(watch: _Watch, outcome: Outcome, printed: str, *, first_failure: b
 class _Watch:
     """Reads events as they come and keeps the outcome up to date."""
 
-    def __init__(self, path: Path, offset: int, outcome: Outcome, progress: Callable[[Outcome, dict[str, Any]], None]):
-        self._path = path
-        self._offset = offset
+    def __init__(self, written: BinaryIO, outcome: Outcome, progress: Callable[[Outcome, dict[str, Any]], None]):
+        self._written = written
         self._outcome = outcome
         self._progress = progress
         self.opening = ""
@@ -203,25 +227,31 @@ class _Watch:
         self.refused = False
         self.finished: int | None = None
 
-    def until(self, child: subprocess.Popen[bytes], timeout: float) -> bool:
-        """Wait until the child ends; false when it was killed because nothing happened for `timeout` seconds."""
+    def until(self, child: subprocess.Popen[bytes], timeout: float, interrupts: Interrupts) -> bool:
+        """Wait until the child ends, or says that it is done and has had time to leave, or an interrupt comes; false when
+        nothing happened for `timeout` seconds.
+        """
         last = time.monotonic()
-        while True:
+        while not interrupts.received:
             ended = child.poll() is not None
             if self.read():
                 last = time.monotonic()
-            elif ended:
+            # A thread of the subject's may keep a process that is done from ending.
+            elif ended or (self.finished is not None and time.monotonic() - last > PARTING_SECONDS):
                 return True
-            elif time.monotonic() - last > timeout:
-                _stop(child, signal.SIGKILL)
-                self.read()
+            elif time.monotonic() - last > self.patience(timeout):
                 return False
             else:
                 time.sleep(POLL_SECONDS)
+        return True
+
+    def patience(self, timeout: float) -> float:
+        """How long nothing may happen: while the subject's code runs, as long as the user said."""
+        return timeout if self.opening or self.running else max(timeout, START_SECONDS)
 
     def read(self) -> bool:
         """Take in the events that are new; whether there were any."""
-        new, self._offset = events.read(self._path, self._offset)
+        new = events.read(self._written)
         for event in new:
             getattr(self, f"_{event['event']}")(event)
             self._progress(self._outcome, event)
@@ -318,20 +348,23 @@ def _environment() -> dict[str, str]:
     if os.environ.get("HF_HUB_OFFLINE", "0") in ("", "0"):
         kept[MAY_FETCH] = "1"
     return kept | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
-                   "PYTHONUTF8": "1", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+                   "PYTHONUTF8": "1", PARENT: str(os.getpid()), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
 
 
-def _stop(child: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> None:
-    """End a child: politely, then not. A second Ctrl-C while waiting does not leave it behind."""
-    child.send_signal(how)
-    try:
-        child.wait(timeout=10)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        child.kill()
-        child.wait()
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a child, if it has not ended by itself, and all that it started: politely, then not."""
+    with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGTERM)
+            child.wait(timeout=1)
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def _death(code: int) -> str:
+    if code == -signal.SIGKILL:
+        return "was ended by SIGKILL (as the kernel does where memory is short)"
     if code < 0:
         try:
             return f"was ended by {signal.Signals(-code).name}"
@@ -341,28 +374,14 @@ def _death(code: int) -> str:
 
 
 def _printed(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")
+    """The end of what the child printed."""
+    with log.open("rb") as file:
+        file.seek(max(log.stat().st_size - 20_000, 0))
+        return file.read().decode("utf-8", errors="replace")
 
 
 def _last_words(printed: str, count: int = 3) -> str:
     """The last lines that a run printed, as one."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     errors = [line[1:].strip() for line in lines if line.startswith("E ")]  # as pytest marks what was raised
-    return " | ".join((errors or lines)[-count:])[-400:] if lines else "it printed nothing"
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """Within, SIGTERM ends the run as Ctrl-C does, so that a report is written."""
-    def interrupt(number: int, frame: Any) -> None:
-        raise Interrupted
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread: the caller's handlers stay
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return printable(" | ".join((errors or lines)[-count:])[-400:], 400) if lines else "it printed nothing"

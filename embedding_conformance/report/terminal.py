@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from .. import __version__
+from ..errors import printable
 from ..run import Outcome
 from .evidence_file import Context, judge, last_line
 from .failures import Failure, closest, drift, failures, known, outdated, until
@@ -246,7 +247,7 @@ def chapter(node_id: str) -> str:
 
 def no_verdict(message: str, evidence: dict[str, Any], hint: str = "") -> None:
     """What is shown when a run ends before anything was judged."""
-    click.echo(f"embedding-conformance: {message}", err=True)
+    click.echo(f"embedding-conformance: {printable(message, 2000)}", err=True)
     if evidence["verdict"]["word"] == "inconclusive":
         click.echo("\n  Nothing was judged. Whether the subject is right is unknown.", err=True)
         click.echo(f"  The same from a shell:  {hint}\n" if hint else "", err=True)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..errors import UsageError, nearest
+from ..errors import UsageError, nearest, printable, showable
+from ..surroundings import Surroundings
 
 DEFAULT = ("torch", "bundled", "formulas", "tokenizers", "store", "service")
 #: scheme -> module below this package that opens it, and how the rest of the string is written
@@ -33,6 +35,8 @@ ADAPTERS = {
     "openai": ("openai_service", "URL or openai:URL@MODEL"),
     "fault": ("faulty", "CHAPTER/NAME"),
 }
+#: endings of files of vectors
+STORED = (".npy", ".npz", ".safetensors", ".parquet")
 #: the declarations that a subject or `--declare` may make
 DECLARATIONS: dict[str, type] = {
     "normalized": bool, "pooling": str, "max_seq_length": int, "too_long": str, "precision": str, "deterministic": bool,
@@ -122,6 +126,8 @@ class Subject:
     dial: Dial | None = None
     #: for a subject on the network
     remote: Remote | None = None
+    #: the process as the subject's own code sees and leaves it
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     @cached_property
     def facets(self) -> frozenset[str]:
@@ -140,14 +146,18 @@ class Subject:
         """The object that offers a facet."""
         if name not in self._made:
             maker = self.makers[name]
-            made = maker()
+            with self.surroundings:
+                made = maker()
             # One object that offers several facets is made once.
             self._made.update({other: made for other, m in self.makers.items() if m is maker})
         return self._made[name]
 
     def new(self, name: str) -> Any:
         """The object that offers a facet, made anew where tests do not share one, so that it may be changed."""
-        return self.facet(name) if self.shared else self.makers[name]()
+        if self.shared:
+            return self.facet(name)
+        with self.surroundings:
+            return self.makers[name]()
 
     def lacks(self, needs: list[str]) -> str:
         """The first capability that is needed and not offered, or an empty string."""
@@ -210,26 +220,35 @@ def parse_declaration(text: str) -> tuple[str, Any]:
         raise UsageError(f'--declare {text}: write KEY=VALUE, for example normalized=true')
     if key not in DECLARATIONS:
         raise UsageError(f'--declare: unknown declaration "{key}"{nearest(key, DECLARATIONS)}')
+    if not all(map(showable, word)):
+        raise UsageError(f"--declare {key}: its value holds no line breaks and control characters")
+    return key, _value(text, key, word)
+
+
+def _value(text: str, key: str, word: str) -> Any:
     wanted = DECLARATIONS[key]
     if wanted is bool:
         if word.lower() not in ("true", "false"):
             raise UsageError(f"--declare {text}: {key} is true or false")
-        return key, word.lower() == "true"
+        return word.lower() == "true"
     if wanted is int:
-        if not word.isdigit():
+        if not word.isdecimal() or len(word) > 18:
             raise UsageError(f"--declare {text}: {key} is a whole number")
-        return key, int(word)
+        return int(word)
     if wanted is float:
         try:
-            return key, float(word)
+            number = float(word)
         except ValueError as error:
             raise UsageError(f"--declare {text}: {key} is a number") from error
+        if not math.isfinite(number):
+            raise UsageError(f"--declare {text}: {key} is a finite number")
+        return number
     if wanted is dict:
         try:
-            return key, json.loads(word)
-        except ValueError as error:
+            return json.loads(word)
+        except (ValueError, RecursionError) as error:
             raise UsageError(f'--declare {text}: {key} is JSON, for example {key}={{"query": "query: "}}') from error
-    return key, word
+    return word
 
 
 def open_subject(name: str, declare: Mapping[str, Any] | None = None, facets: frozenset[str] = frozenset()) -> Subject:
@@ -238,6 +257,8 @@ def open_subject(name: str, declare: Mapping[str, Any] | None = None, facets: fr
 
     Raises `UsageError` when the string or what it names is wrong, `NoVerdict` when it cannot be loaded.
     """
+    if not all(map(showable, name)):
+        raise UsageError(f"unknown subject {printable(name)}: a subject's name holds no line breaks and control characters")
     scheme, _, rest = name.partition(":")
     if scheme not in ADAPTERS:
         from .advice import advice
@@ -248,11 +269,13 @@ def open_subject(name: str, declare: Mapping[str, Any] | None = None, facets: fr
         wanted = f"write {scheme}:{form}" if form else f"write {scheme}"
         raise UsageError(f'unknown subject "{name}": {wanted}')
     adapter = importlib.import_module(f".{module}", __package__)
-    subject: Subject = adapter.open_subject(rest, facets) if scheme == "python" else adapter.open_subject(rest)
-    subject.name = name
-    subject.declares |= declared(declare or {}, "--declare")
-    if subject.completed:
-        subject.completed(subject)
+    surroundings = Surroundings()
+    with surroundings:
+        subject: Subject = adapter.open_subject(rest, facets) if scheme == "python" else adapter.open_subject(rest)
+        subject.name, subject.surroundings = name, surroundings
+        subject.declares |= declared(declare or {}, "--declare")
+        if subject.completed:
+            subject.completed(subject)
     return subject
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from ..claims import ID
 from ..errors import nearest
+from . import STORED
 
-#: files of stored vectors
-VECTORS = (".npy", ".npz", ".parquet", ".safetensors")
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w.-]+)?")
 
 
@@ -42,7 +41,7 @@ def _by_content(path: Path, name: str) -> str:
     if path.is_file():
         if path.suffix == ".onnx":
             return f": it looks like an ONNX export: onnx:{name}"
-        if path.suffix in VECTORS:
+        if path.suffix in STORED:
             return f": it looks like stored vectors: vectors:{name}"
         return ": a path alone does not say what it holds; your own code is python:FILE.py:NAME"
     held = {one.name for one in path.iterdir()} if os.access(path, os.R_OK) else set()
@@ -56,6 +55,6 @@ def _by_content(path: Path, name: str) -> str:
     if exports:
         seen = [*exports[:3], *(["tokenizer.json"] if "tokenizer.json" in held else [])]
         return f": it looks like an ONNX export ({', '.join(seen)}): onnx:{name}"
-    if stored := sorted(one for one in held if one.endswith(VECTORS)):
+    if stored := sorted(one for one in held if one.endswith(STORED)):
         return f": it looks like stored vectors ({', '.join(stored[:3])}): vectors:{name}"
     return ": a path alone does not say what it holds; your own code is python:FILE.py:NAME"

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data import numbered_table
-from ..errors import NoVerdict, UsageError, nearest
+from ..errors import NoVerdict, Refusal, UsageError, nearest, said
 from . import LayerSource, Subject, declared
 from .facets import FACETS, offered, recognise
 from .interfaces import TextEmbedder, instance_of, named_embedder, own_embedder, refuse_a_guess
@@ -30,14 +30,20 @@ def open_subject(rest: str, facets: frozenset[str] = frozenset()) -> Subject:
     place, _, name = rest.rpartition(":")
     if not place or not name.replace(".", "_").isidentifier():
         raise UsageError(f'python:{rest}: write python:FILE.py:NAME or python:pkg.module:NAME')
-    module = _load(place)
-    thing: Any = module
+    shown = f"{Path(place).stem if place.endswith('.py') else place}.{name}"
+    # Whatever is asked of a foreign object, its attributes included, may run code.
+    subject: Subject = guarded(shown, lambda: from_object(_find(_load(place), place, name), shown, facets))
+    return subject
+
+
+def _find(module: Any, place: str, name: str) -> Any:
+    thing = module
     for part in name.split("."):
         if not hasattr(thing, part):
-            public = [word for word in vars(thing) if not word.startswith("_")]
+            public = [word for word in dir(thing) if not word.startswith("_")]
             raise UsageError(f'{place} has no "{part}"{nearest(part, public)}')
         thing = getattr(thing, part)
-    return from_object(thing, f"{Path(place).stem if place.endswith('.py') else place}.{name}", facets)
+    return thing
 
 
 def from_object(thing: Any, name: str, facets: frozenset[str] = frozenset()) -> Subject:
@@ -198,9 +204,11 @@ def guarded(name: str, function: Callable[..., Any], *args: Any) -> Any:
     except ModuleNotFoundError as error:
         if function is importlib.import_module:
             raise
-        raise NoVerdict(f"{name} raised {type(error).__name__}: {error}{_line(error)}") from error
-    except (Exception, SystemExit) as error:
-        raise NoVerdict(f"{name} raised {type(error).__name__}: {error}{_line(error)}") from error
+        raise NoVerdict(f"{name} raised {type(error).__name__}: {said(error)}{_line(error)}") from error
+    except Refusal:
+        raise
+    except BaseException as error:
+        raise NoVerdict(f"{name} raised {type(error).__name__}: {said(error)}{_line(error)}") from error
 
 
 def _line(error: BaseException) -> str:

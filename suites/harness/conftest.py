@@ -35,6 +35,12 @@ def command(tmp_path):
     return Command(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def run_in():
+    """The command in a folder that is given: for a run that several tests look at."""
+    return Command
+
+
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of the package with its specification and fixtures, to be changed; the command runs from it."""

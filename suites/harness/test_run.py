@@ -9,36 +9,14 @@ import pytest
 
 from embedding_conformance.report import store
 
-LAYER = """
-import ctypes, os, sys, time
-import numpy as np
+from .runs import LAYER, evidence_of, last_line, verdicts
 
-class Layer:
-    def __init__(self, table):
-        self.w = table.copy()
-    def table(self):
-        return self.w
-    def lookup(self, ids):
-        return self.w[ids]
-"""
 TWO_DIMENSIONS = """
     def lookup(self, ids):
         if np.ndim(ids) == 2:
             {what}
         return self.w[ids]
 """
-
-
-def evidence_of(command):
-    return store.load(command.folder / "embedding-conformance-report" / "evidence.json")
-
-
-def last_line(done):
-    return done.stdout.rstrip().splitlines()[-1]
-
-
-def verdicts(command):
-    return {claim["id"]: claim["verdict"] for claim in evidence_of(command)["claims"]}
 
 
 def test_a_numpy_layer_is_verified_without_torch(command):
@@ -188,7 +166,6 @@ def test_what_a_killed_run_finished_can_be_reported(command):
         time.sleep(0.05)
     process.kill()
     process.wait()
-    time.sleep(1)  # the child notices that nobody waits for it
     assert not (folder / "evidence.json").exists()
     done = command("report", "embedding-conformance-report/events.jsonl", "-o", "late")
     assert done.returncode == 2 and done.stdout.startswith("verdict=interrupted"), done.stdout + done.stderr
