@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ...data import designed_ids, generated_ids, numbered_table
-from . import oracle
+from . import layer_oracle as oracle
 
 
 @pytest.mark.claim("FIELD-30")
