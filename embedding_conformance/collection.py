@@ -253,7 +253,8 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
 def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...]) -> None:
     """One item for every subject that offers the facets of this test; those whose needs it does not meet are dropped
     later, when the selection is known, so that they can be reported as not applicable."""
-    facets = FACETS.keys() & {name.removeprefix(PREFIX) for name in metafunc.fixturenames}
+    prefix = PREFIX if run.test else ""
+    facets = FACETS.keys() & {name.removeprefix(prefix) for name in metafunc.fixturenames if name.startswith(prefix)}
     where = f"{metafunc.definition.path.parent.name}/{metafunc.definition.path.name} {metafunc.definition.name}"
     if not facets:
         raise UsageError(f"{where}: a test takes its subject by the name of a facet: {', '.join(FACETS)}")

@@ -14,6 +14,7 @@ import os
 import shlex
 import types
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -58,7 +59,8 @@ class OwnTest(pytest.Collector):
         try:
             with quiet():
                 run = begin(self.config, self.nodeid, self.asked)
-                return [*self._chapters(run), *self._deviations(run)]
+                modules = list(self._chapters(run))
+                return [*modules, AtLeastOne.from_parent(self, name="at least one", modules=modules), *self._deviations(run)]
         except Refusal as refusal:
             raise self.CollectError(f"{self.name}: {refusal}") from refusal
 
@@ -94,6 +96,8 @@ class ChapterModule(SuiteModule):
     suite: Path
     #: file and line, counted from 0, that pytest names as the place of its tests
     place: tuple[str, int]
+    #: how many of its tests apply to the subject
+    applying: int = 0
 
     @property
     def source(self) -> Path:
@@ -121,7 +125,25 @@ class ChapterModule(SuiteModule):
                 continue
             for claim_id in claims_of(item):
                 self.run.not_applicable.setdefault((claim_id, self.run.test), mark.args[0])
+        self.applying = len(items)
         return items
+
+
+class AtLeastOne(pytest.Collector):
+    """Collected after the chapters, to refuse a subject to which nothing in them applies: a test that judges nothing would
+    pass without a word."""
+
+    def __init__(self, modules: list[ChapterModule], **keys: Any):
+        super().__init__(**keys)
+        self.modules = modules
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        if not any(module.applying for module in self.modules):
+            assert isinstance(self.parent, OwnTest)
+            usual = [reason for module in self.modules[:1] for reason, _ in
+                     Counter(module.run.not_applicable.values()).most_common(1)]
+            raise self.CollectError(": ".join([f"{self.parent.name}: no claim applies to it", *usual]))
+        return []
 
 
 class DeviationCheck(pytest.Item):

@@ -211,7 +211,7 @@ class TestGroup:
         "LOOKUP-08": {"because": "by design", "until": "2020-01-31"}, "LOOKUP-01": "mended long ago", "LOOKUP-99": "no claim",
         "LOOKUP-02": {"because": "x", "case": "nowhere"}, "PAD-03": "there is no gradient"})
 """)
-    done = repository.pytest("-q", "-k", "deviations or LOOKUP-08")
+    done = repository.pytest("-q", "-k", "deviations or LOOKUP-08 or LOOKUP-01 or LOOKUP-02")
     summary = repository.summary(done)
     assert done.returncode == 1 and summary["failed"] == 5 and summary["skipped"] == 1, done.stdout
     for said in ("it ended on 2020-01-31: mend the failure", "it no longer fails: remove the entry", "LOOKUP-99 names no claim",
@@ -247,14 +247,24 @@ def test_what_cannot_be_judged_is_an_error_of_one_message(tmp_path, call, said, 
     assert said in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_an_object_that_cannot_be_judged_stops_the_collection(repository):
-    repository.write("tests/test_bad.py", "from embedding_conformance import conformance\ntest_own = conformance(5)\n")
-    try:
-        done = repository.pytest("-q", "tests/test_bad.py")
-    finally:
-        (repository.folder / "tests" / "test_bad.py").unlink()
+def test_an_object_that_cannot_be_judged_stops_the_collection(tmp_path):
+    repository = Repository(tmp_path)
+    repository.write("tests/test_x.py", "from embedding_conformance import conformance\n"
+                                        "class Encoder:\n    def hidden_states(self, texts): pass\n"
+                                        "test_own = conformance(5)\ntest_layer = conformance(Encoder)\n")
+    done = repository.pytest("-q")
     assert done.returncode == 2 and "test_own: no facet: int offers none of lookup" in done.stdout
+    assert "test_layer: no claim applies to it: it does not offer encoder." in done.stdout, done.stdout
     assert "Traceback" not in done.stdout
+
+
+def test_a_fixture_of_theirs_with_the_name_of_a_facet_makes_no_difference(tmp_path):
+    repository = Repository(tmp_path)
+    repository.write("tests/test_x.py", "from embedding_conformance import conformance\n"
+                                        "class Pooler:\n    def normalize(self, x):\n        return x\n"
+                                        "test_own = conformance(Pooler)\n")
+    done = repository.pytest("--co", "-q")
+    assert done.returncode == 0 and "tests/test_x.py::test_own::pooling::" in done.stdout, done.stdout
 
 
 def test_no_two_tests_of_a_chapter_have_one_name():
