@@ -361,7 +361,7 @@ def _begin(run: Run, items: list[pytest.Item]) -> None:
     """Say what the subjects on the network will be asked, then ask them for the first time."""
     for subject in run.subjects.values():
         own = [item for item in items if subject_of(item) == subject.name]
-        if not subject.remote or not own:
+        if not subject.remote or not own or own[0].config.option.collectonly:
             continue
         try:
             requests, texts = rehearse(subject, subject.remote, own, run)

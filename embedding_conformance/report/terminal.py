@@ -249,7 +249,8 @@ def no_verdict(message: str, evidence: dict[str, Any], hint: str = "") -> None:
     """What is shown when a run ends before anything was judged."""
     click.echo(f"embedding-conformance: {printable(message, 2000)}", err=True)
     if evidence["verdict"]["word"] == "inconclusive":
-        click.echo("\n  Nothing was judged. Whether the subject is right is unknown.", err=True)
+        what = "its embeddings are" if hint else "the subject is"
+        click.echo(f"\n  Nothing was judged. Whether {what} right is unknown.", err=True)
         click.echo(f"  The same from a shell:  {hint}\n" if hint else "", err=True)
     sys.stderr.flush()
     click.echo(last_line(evidence))

@@ -16,7 +16,7 @@ from ..evidence import ClaimViolation
 from ..redaction import VARIABLE, key, redacted
 from . import Remote, Subject, wire
 from .reference_service import ReferenceService
-from .service_client import Client, Failed, Tally, Unreachable
+from .service_client import Client, Tally
 from .wire import Answer
 
 #: texts in one request; the default limit of the service that takes the fewest
@@ -212,10 +212,7 @@ def begin(client: Client, model: str) -> None:
 
     What is wrong with a successful answer is for the claims to say.
     """
-    try:
-        answer = client.first(wire.request([GREETING], model))
-    except Failed as failed:
-        raise Unreachable(f"{client.origin} {failed}", client.base) from failed
+    answer = client.first(wire.request([GREETING], model))
     _check_access(client, answer)
     if answer.status == 404 and (better := _below_v1(client, client.base)):
         raise UsageError(f"404 for POST /embeddings; it answers below /v1: openai:{better}@{model}")

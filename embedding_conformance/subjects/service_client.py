@@ -72,6 +72,7 @@ class Client:
         self.tally = Tally()
         #: why the service is taken for gone; nothing is sent any more
         self.gone = ""
+        #: a request that was answered, to ask later whether the service is still there
         self.proven: bytes | None = None
 
     def get(self, path: str) -> Answer:
@@ -93,12 +94,10 @@ class Client:
         try:
             return self._patient("POST", f"{self.base}/embeddings", body, LIMITS.seconds)
         except Failed as failed:
-            if self.proven is None:
-                raise
             return self._explain(failed, body)
 
     def first(self, body: bytes) -> Answer:
-        """The first request: one that any service of this kind answers, and which tells later whether it is still there."""
+        """The first request: one that any service of this kind answers. It comes before `embeddings`."""
         answer = self._persistent("POST", f"{self.base}/embeddings", body, LIMITS.seconds)
         self.proven = body
         return answer

@@ -33,11 +33,16 @@ def some(seed: int, count: int) -> list[str]:
 
 def agree(evidence, service, found, expected):
     """Every row has the direction and the length that it should have, as far as the declared precision goes."""
-    evidence.equal(list(found.shape), list(expected.shape))
+    evidence.equal(sizes(found), sizes(expected))
     direction, length = bounds.network(service.precision_of(found))
     turned, stretched = gaps(found, expected)
     evidence.at_most(turned.max(), direction, f"row {turned.argmax()}")
     evidence.at_most(stretched.max(), length, f"row {stretched.argmax()}")
+
+
+def sizes(rows: np.ndarray) -> str:
+    """The shape of vectors [N, d], in words."""
+    return f"{len(rows)} vectors of {rows.shape[1]} numbers"
 
 
 def nearest(found: np.ndarray, known: np.ndarray) -> list[int]:

@@ -268,7 +268,7 @@ def test_a_service_that_is_not_there_ends_a_run_without_a_verdict(command):
     assert done.returncode == 7
     lines = done.stderr.splitlines()
     assert lines[0].startswith("embedding-conformance: no verdict: http://127.0.0.1:")
-    assert "  Nothing was judged. Whether the subject is right is unknown." in lines
+    assert "  Nothing was judged. Whether its embeddings are right is unknown." in lines
     assert lines[-2].startswith("  The same from a shell:  curl -sS http://127.0.0.1:") and lines[-2].endswith("/v1/models")
     assert last_line(done).startswith("verdict=inconclusive claims=0 verified=0 refuted=0 error=0")
     assert " reason=unreachable " in last_line(done)
