@@ -96,12 +96,11 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> pytest.Collector | None:
-    asked = vars(obj).get(REQUEST) if isinstance(obj, FunctionType) else None
-    if asked is None or not collector.funcnamefilter(name):
+    if not isinstance(obj, FunctionType) or REQUEST not in vars(obj) or not collector.funcnamefilter(name):
         return None
     from .own_tests import OwnTest
 
-    return OwnTest.from_parent(collector, name=name, asked=asked)
+    return OwnTest.below(collector, name, obj, vars(obj)[REQUEST])
 
 
 @pytest.hookimpl(tryfirst=True)
