@@ -182,7 +182,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if tests := config.pluginmanager.get_plugin(OWN_TESTS):
         tests.summarize(terminalreporter)
-    if config.getoption("conformance_report") and not (tests and tests.written):
+    if config.getoption("conformance_report") and not (tests and tests.results):
         terminalreporter.write_line("embedding conformance: no test of conformance(...) was run, and no report written")
     if not _judging():
         return
