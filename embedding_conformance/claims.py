@@ -180,7 +180,7 @@ def _read(path: Path, chapter: str) -> list[Claim]:
     for number, entry in enumerate(entries, 1):
         name = entry.get("id", f"entry {number}")
         try:
-            claims.append(Claim(**(entry | {"chapter": chapter})))
+            claims.append(Claim.model_validate(entry | {"chapter": chapter}))
         except ValidationError as error:
             raise UsageError(f"{path}: claim {name}: {_explain(error)}") from error
     return claims

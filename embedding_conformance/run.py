@@ -95,10 +95,10 @@ def replay(path: Path) -> Outcome:
         with path.open("rb") as written:
             watch = _Watch(written, outcome, lambda outcome, event: None)
             watch.read()
+        outcome.seconds = sum(result["seconds"] for result in outcome.results.values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path}: no events of a run: {said(error)}") from error
     outcome.interrupted = not watch.refused and (watch.finished is None or bool(outcome.missing()))
-    outcome.seconds = sum(result["seconds"] for result in outcome.results.values())
     return outcome
 
 
