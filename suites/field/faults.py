@@ -1,3 +1,3 @@
 """Faults and sound variants of what the field relies on, registered as their modules are imported."""
 
-from . import faults_layer, faults_store  # noqa: F401
+from . import faults_index, faults_layer, faults_store  # noqa: F401
