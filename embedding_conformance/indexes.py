@@ -61,7 +61,7 @@ class FaissIndex:
         return struck_out(indices, scores, self._count - len(self._gone), sorted(self._gone))
 
     def _delete(self, row: int) -> None:
-        self._index.remove_ids(self._faiss.IDSelectorBatch([row]))
+        self._index.remove_ids(self._faiss.IDSelectorBatch(np.array([row], np.int64)))
         self._gone.add(row)
 
 
