@@ -28,7 +28,8 @@ Exit: 0 verified, 1 refuted, 2 interrupted, 3 internal, 4 usage, 5 nothing check
 SUBJECTS = """\b
 Subjects:
   python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
-  torch  bundled  formulas  tokenizers       the reference stack
+  torch  bundled  formulas  tokenizers       the reference stack; also: store, vectors in memory
+  vectors:PATH[@COLUMN]                      stored vectors: npy, npz, safetensors, parquet, a folder, a recording
   hf:DIR  hf:documents                       a BERT directory of Transformers, the documents' own model
   documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
