@@ -38,7 +38,7 @@ Subjects:
   torch  bundled  formulas  tokenizers  store  service   the reference stack
   hf:documents                               the documents' own model
   openai:URL[@MODEL]                         an OpenAI-compatible /v1/embeddings; key from OPENAI_API_KEY
-  vectors:PATH[@COLUMN]                      stored vectors: .npy, .npz, .safetensors, .parquet, a folder of them
+  vectors:PATH[@COLUMN]                      stored vectors: npy, npz, safetensors, parquet, a folder, a recording
   documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 

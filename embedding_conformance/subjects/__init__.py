@@ -286,6 +286,10 @@ def _open(name: str, declare: Mapping[str, Any]) -> Subject:
         subject.declares |= declared(declare, "--declare")
         if subject.completed:
             subject.completed(subject)
+    exact = subject.declares.get("exact")
+    if "index" in subject.facets and exact is not None and not exact.value and "recall" not in subject.declares:
+        raise UsageError(f"{name} declares exact=false; an approximate index says which share of the true neighbours it finds, "
+                         "for example --declare recall=0.95")
     return subject
 
 
