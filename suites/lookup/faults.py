@@ -23,7 +23,7 @@ def row_plus_one(layer):
     return altered(layer, lookup=lambda ids: layer.lookup(shifted(ids, 1, layer)))
 
 
-@fault("layer", ["LOOKUP-01", "LOOKUP-03", "LOOKUP-04"])
+@fault("layer", ["LOOKUP-01", "LOOKUP-03", "LOOKUP-04"], source="TensorAuto/OpenTau#179")
 def scaled_by_root_of_width(layer):
     """Vectors are multiplied by the root of the width, as some models do after the lookup."""
     return altered(layer, lookup=lambda ids: layer.lookup(ids) * np.float32(layer.table().shape[1] ** 0.5))
@@ -490,7 +490,7 @@ def axes_of_one_dropped(layer):
     return altered(layer, lookup=lambda ids: layer.lookup(ids).squeeze())
 
 
-@fault("layer", ["SHAPE-06"], source="aws-neuron/neuronx-distributed#35")
+@fault("layer", ["SHAPE-06"], source="aws-neuron/neuronx-distributed#35, tensorflow/tensorflow#41614")
 def answers_in_float64(layer):
     """Vectors come in float64, whatever the format of the table."""
     return altered(layer, lookup=lambda ids: layer.lookup(ids).astype(np.float64))

@@ -43,7 +43,9 @@ def unit(vectors):
 # --- the mean ----------------------------------------------------------------------------------------------------------
 
 
-@fault("pooler", ["POOL-01", "POOL-02", "POOL-03", "POOL-09", "SHAPE-14"], source="HKUDS/LightRAG#3675")
+@fault("pooler", ["POOL-01", "POOL-02", "POOL-03", "POOL-09", "SHAPE-14"],
+       source="HKUDS/LightRAG#3675, lanterndata/lantern_extras#91, JohnSnowLabs/spark-nlp#14496, jsboige/CoursIA#15045, "
+              "pytorch/pytorch#3194")
 def padding_in_the_mean(pooler):
     """The mean goes over all positions; the mask is ignored."""
     return pooling(pooler, mean=lambda states, mask: states.mean(axis=1))
@@ -82,7 +84,7 @@ def padding_weighs_a_little(pooler):
     return pooling(pooler, mean=mean)
 
 
-@fault("pooler", ["POOL-03"], source="langchain-ai/langchain#3331")
+@fault("pooler", ["POOL-03"], source="langchain-ai/langchain#3331, pytorch/pytorch#4169")
 def nothing_divided_by_nothing(pooler):
     """The count of tokens is not kept from being zero."""
     return pooling(pooler, mean=lambda states, mask: (states * mask).sum(axis=1) / mask.sum(axis=1))
@@ -131,7 +133,8 @@ def position_zero(pooler):
     return pooling(pooler, cls=lambda states, mask: states[:, 0])
 
 
-@fault("pooler", ["POOL-04", "POOL-10", "SHAPE-14"])
+@fault("pooler", ["POOL-04", "POOL-10", "SHAPE-14"],
+       source="huggingface/text-embeddings-inference#646, huggingface/text-embeddings-inference#648")
 def last_position(pooler):
     """The last position is taken, which is padding in shorter texts."""
     return pooling(pooler, cls=lambda states, mask: states[:, -1])
@@ -271,7 +274,7 @@ def lengths_returned(pooler):
     return altered(pooler, normalize=lambda vectors: np.linalg.norm(vectors, axis=1))
 
 
-@fault("pooler", ["NORM-08"], source="MinishLab/model2vec#114")
+@fault("pooler", ["NORM-08"], source="MinishLab/model2vec#114, facebookresearch/fastText#343")
 def zero_divided_by_zero(pooler):
     """A vector is divided by its length, also when that is zero."""
     return scaling(pooler, lambda x: x / norms(x))
@@ -363,7 +366,7 @@ def special_tokens_weigh_less(embedder):
     return means(quick(embedder), ends(0.9))
 
 
-@fault("embedder", ["POOL-08"], seam="pooling", source="qdrant/fastembed#436")
+@fault("embedder", ["POOL-08"], seam="pooling", source="qdrant/fastembed#436, qdrant/fastembed#384, vllm-project/vllm#15929")
 def first_state_for_the_mean(embedder):
     """The state of the first token stands for the text."""
     return means(quick(embedder), lambda length: np.eye(length)[0])
@@ -380,7 +383,7 @@ def padding_pooled(embedder):
     return quick(embedder, embed=embed)
 
 
-@fault("embedder", ["POOL-02", "SHAPE-11"], size="subtle", source="Anush008/fastembed-rs#107")
+@fault("embedder", ["POOL-02", "SHAPE-11"], size="subtle", source="Anush008/fastembed-rs#107, microsoft/onnxruntime#10111")
 def grid_of_the_batch(embedder):
     """Vectors are rounded to a grid of 127 steps that is fitted to all texts of the call."""
     def embed(texts):

@@ -61,7 +61,7 @@ def looking_at(index, choose, **replaced):
 # --- rankings ---------------------------------------------------------------------------------------------------------
 
 
-@fault("index", [*RANKING, "RETR-02", "RETR-07", "RETR-13", "BASE-06"])
+@fault("index", [*RANKING, "RETR-02", "RETR-07", "RETR-13", "BASE-06"], source="nearai/nearai#719")
 def smallest_first(index):
     """The smallest scores come first, as when similarities are sorted as if they were distances."""
     def search(queries, k):
@@ -206,7 +206,7 @@ def best_missed_in_short_lists(index):
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-@fault("index", ["RETR-03", "RETR-04", "RETR-10", "BASE-06"], source="mem0ai/mem0#5960")
+@fault("index", ["RETR-03", "RETR-04", "RETR-10", "BASE-06"], source="mem0ai/mem0#5960, langchain-ai/langchain#22209")
 def cosine_without_normalising(index):
     """Inner products, whatever the metric is called."""
     return stored(index, lambda vectors, metric: (vectors, "dot" if metric == "cosine" else metric))
@@ -424,7 +424,7 @@ def last_query_lost(index):
     return altered(index, search=search)
 
 
-@fault("index", ["RETR-15"], source="vlasky/sqlite-vec#8")
+@fault("index", ["RETR-15"], source="vlasky/sqlite-vec#8, qdrant/qdrant-client#425")
 def zero_divided_by_zero(index):
     """A vector of length zero is divided by its length, and what is not a number then counts as the best score."""
     last, build = watched(index)

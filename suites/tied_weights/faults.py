@@ -34,7 +34,7 @@ def with_loss(model, loss):
     return altered(model, gradient=gradient)
 
 
-@fault("tied_model", ["TIED-01", "TIED-03"], source="huggingface/accelerate#993")
+@fault("tied_model", ["TIED-01", "TIED-03"], source="huggingface/accelerate#993, facebookresearch/lingua#75")
 def equal_values_not_shared(model):
     """The output has a table of its own that began with the same values."""
     return own_head(model)
@@ -227,13 +227,13 @@ def state_dict_loaded_into_two(model):
     return after_operation(model, "state dict", own_head)
 
 
-@fault("tied_model", ["TIED-08"], source="huggingface/transformers#43429")
+@fault("tied_model", ["TIED-08"], source="huggingface/transformers#43429, huggingface/accelerate#1772")
 def head_random_after_load(model):
     """After loading, the output projection is a new one with random numbers."""
     return after_operation(model, "save and load", lambda loaded: own_head(loaded, lambda weight: weight.flip(0)))
 
 
-@fault("tied_model", ["TIED-08"], source="huggingface/transformers#48154")
+@fault("tied_model", ["TIED-08"], source="huggingface/transformers#48154, huggingface/transformers#45005")
 def loaded_from_the_wrong_table(model):
     """After loading, both ends hold another matrix of the file: tied, but with the wrong numbers."""
     def wrong(loaded):
@@ -262,7 +262,7 @@ def resize_unties(model):
     return after_operation(model, "resize", own_head)
 
 
-@fault("tied_model", ["TIED-09"], source="huggingface/transformers#1730")
+@fault("tied_model", ["TIED-09"], source="huggingface/transformers#1730, vllm-project/vllm#20843")
 def head_not_resized(model):
     """Only the input table becomes longer."""
     return after_operation(model, "resize", lambda longer: altered(

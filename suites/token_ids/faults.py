@@ -71,7 +71,7 @@ def whole_numbers_returned(layer):
     return altered(layer, lookup=lambda ids: layer.lookup(ids).astype(np.int32))
 
 
-@fault("layer", ["TOK-04"])
+@fault("layer", ["TOK-04"], source="jax-ml/jax#3774, jax-ml/jax#14193")
 def clamped(layer):
     """Ids beyond the last row get the last row."""
     def lookup(ids):
@@ -332,7 +332,7 @@ def ragged(tokenizer):
         [row.tolist() for row in part] for part in tokenizer.encode(texts, max_length, False)))
 
 
-@fault("tokenizer", ["TOK-07"], source="jkrukowski/swift-embeddings#20")
+@fault("tokenizer", ["TOK-07"], source="jkrukowski/swift-embeddings#20, gosha20777/keras2cpp#24")
 def no_mask(tokenizer):
     """The mask is 1 throughout, as if nothing were padding."""
     return batches(tokenizer, lambda ids, mask, types: (ids, np.ones_like(mask), types))
@@ -410,7 +410,7 @@ def continuation_marks_lost(tokenizer):
                                                     for tokens in tokenizer.tokens(texts)])
 
 
-@fault("tokenizer", ["TOK-10"], source="danny-avila/rag_api#161")
+@fault("tokenizer", ["TOK-10"], source="danny-avila/rag_api#161, langchain-ai/langchain#35252")
 def ids_crowded(tokenizer):
     """Ids of a larger vocabulary are taken modulo a smaller size."""
     return each(tokenizer, lambda ids: ids % 97)

@@ -52,13 +52,13 @@ def padding_masked_in_front_only(layer):
     return altered(layer, gradient=gradient)
 
 
-@fault("layer", ["PAD-03", "PAD-04", "TRAIN-03"], source="google/torchax#11")
+@fault("layer", ["PAD-03", "PAD-04", "TRAIN-03"], source="google/torchax#11, huggingface/transformers#344")
 def padding_forgotten(layer):
     """The layer knows its padding id and uses it nowhere."""
     return rebuilt(layer, padding_id=None)
 
 
-@fault("layer", ["PAD-03"], raises=True, source="pytorch/pytorch#82486")
+@fault("layer", ["PAD-03"], raises=True, source="pytorch/pytorch#82486, pytorch/pytorch#5472")
 def padding_alone_raises(layer):
     """A batch that holds nothing but padding breaks the backward pass."""
     def gradient(ids, slope):
@@ -80,7 +80,7 @@ def last_row_is_padding(layer):
     return rebuilt(layer, padding_id=-1) if layer.padding_id is None else layer
 
 
-@fault("layer", ["PAD-02", "PAD-07"], source="pytorch/pytorch#53368")
+@fault("layer", ["PAD-02", "PAD-07"], source="pytorch/pytorch#53368, PaddlePaddle/Paddle#62301")
 def padding_looked_up_as_zero(layer):
     """A lookup gives zeros at padding, whatever the table holds there."""
     def lookup(ids):
@@ -119,7 +119,7 @@ def repeats_counted_once(layer):
     return altered(layer, gradient=gradient)
 
 
-@fault("layer", ["GRAD-02"])
+@fault("layer", ["GRAD-02"], source="pytorch/pytorch#44792")
 def only_neighbours_added(layer):
     """Repeated ids are added where they stand side by side; of several such runs the last one is left."""
     def gradient(ids, slope):
@@ -130,7 +130,7 @@ def only_neighbours_added(layer):
     return altered(layer, gradient=gradient)
 
 
-@fault("layer", ["GRAD-02"], source="tracel-ai/burn#1739")
+@fault("layer", ["GRAD-02"], source="tracel-ai/burn#1739, tracel-ai/burn#1727")
 def gradients_in_the_order_of_ids(layer):
     """Gradients are given out to the sorted ids."""
     return altered(layer, gradient=lambda ids, slope: layer.gradient(np.sort(ids, axis=None).reshape(ids.shape), slope))
@@ -188,7 +188,7 @@ def bfloat16():
     return ml_dtypes.bfloat16
 
 
-@fault("layer", ["GRAD-02"], source="tenstorrent/tt-metal#53386", declares={"precision": "bfloat16"})
+@fault("layer", ["GRAD-02"], source="tenstorrent/tt-metal#53386, flagos-ai/FlagGems#309", declares={"precision": "bfloat16"})
 def bfloat16_sums(layer):
     """A bfloat16 layer adds its gradients up in bfloat16, where they stop growing."""
     return accumulating(layer, bfloat16(), bfloat16())
@@ -220,7 +220,7 @@ def last_row_lost_in_tall_tables(layer):
     return altered(layer, gradient=gradient)
 
 
-@fault("layer", ["GRAD-05", "GRAD-02"], source="microsoft/onnxruntime#28108")
+@fault("layer", ["GRAD-05", "GRAD-02"], source="microsoft/onnxruntime#28108, pytorch/pytorch#165095, pytorch/pytorch#130806")
 def offsets_overflow(layer):
     """The offset of a row, id times width, is kept in 13 bits."""
     def gradient(ids, slope):
@@ -280,7 +280,7 @@ def odd_widths_refused(layer):
 # --- the gradient: other rows, other calls -----------------------------------------------------------------------------
 
 
-@fault("layer", ["GRAD-05", "PAD-03"])
+@fault("layer", ["GRAD-05", "PAD-03"], source="facebookresearch/fairseq#4633")
 def every_row_gets_a_little(layer):
     """All rows get gradient, as those of a table that is tied to a softmax do."""
     return altered(layer, gradient=lambda ids, slope: layer.gradient(ids, slope) + slope.dtype.type(2.0**-10))

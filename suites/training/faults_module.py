@@ -80,7 +80,7 @@ def scale_trained_too(module):
     return altered(module, module=lambda: made)
 
 
-@fault("module", ["PAD-01", "PAD-02"], source="pytorch/pytorch#6411")
+@fault("module", ["PAD-01", "PAD-02"], source="pytorch/pytorch#6411, fastai/fastai#2517, microsoft/Graphormer#41")
 def initialised_after_padding(module):
     """The table is drawn after the padding row was set to zero."""
     import torch
@@ -154,7 +154,7 @@ def padding_row_of_ones(module):
     return altered(module, module=lambda: made)
 
 
-@sound("module")
+@sound("module", source="tensorflow/tensorflow#21243")
 def sparse_module(module):
     """A layer whose gradients are sparse."""
     made = copy.deepcopy(module.module())

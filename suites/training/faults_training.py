@@ -17,7 +17,7 @@ def table_never_trained(trainer):
     return with_parts(trainer, optimizer=lambda parameters: trainer.optimizer(parameters[:1]))
 
 
-@fault("trainer", ["TRAIN-06", "TRAIN-04", "TRAIN-08"])
+@fault("trainer", ["TRAIN-06", "TRAIN-04", "TRAIN-08"], source="zhouhaoyi/Informer2020#668, CarperAI/trlx#543")
 def table_always_trained(trainer):
     """The table is trained though it should be frozen."""
     def train(pairs, rows, width, seeds, train_table, steps):
