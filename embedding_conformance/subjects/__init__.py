@@ -261,14 +261,14 @@ def open_subject(name: str, declare: Mapping[str, Any] | None = None, facets: fr
     if not all(map(showable, name)):
         raise UsageError(f"unknown subject {printable(name)}: a subject's name holds no line breaks and control characters")
     try:
-        return _open(name, declare or {})
+        return _open(name, declare or {}, facets)
     except OSError as error:
         # A path that can be none: too long, through a file, in a circle. The rest could be read another time.
         kind = UsageError if error.errno in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP, errno.ENOENT) else NoVerdict
         raise kind(f"{name}: {error.strerror or error}") from error
 
 
-def _open(name: str, declare: Mapping[str, Any]) -> Subject:
+def _open(name: str, declare: Mapping[str, Any], facets: frozenset[str]) -> Subject:
     scheme, _, rest = name.partition(":")
     if scheme not in ADAPTERS:
         from .advice import advice
