@@ -92,7 +92,8 @@ def cli() -> None:
 @click.option("-q", "quiet", is_flag=True, help="Only failures and the last line.")
 @click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
-          reference: str, texts: Path | None, documents: Path | None, report: Path | None, since: Path | None, seed: str, timeout: float, unverified: str | None,
+          reference: str, texts: Path | None, documents: Path | None, report: Path | None, since: Path | None, seed: str,
+          timeout: float, unverified: str | None,
           workers: int, first_failure: bool, quiet: bool, verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
     from . import documents as passages
