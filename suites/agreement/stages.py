@@ -19,7 +19,7 @@ from ...reference import Reference
 from ..encoder_input.oracle import gaps
 
 #: texts of one batch: pooling is judged, and faults are tried, on so many
-SAMPLE = 9
+SAMPLE = 8
 #: texts of more characters than these are left out of the sample, since faults are tried in NumPy: of states, of vectors
 SHORT, LONG = 300, 900
 #: the largest difference that is called none: what two ways to compute the same in float32 differ by, in 1 - cosine

@@ -255,8 +255,8 @@ class SortedInput(Planted):
 SOUND = (Planted, Half, TanhGelu, OtherEpsilon, OtherBatchSize, SortedInput)
 
 
-def dynamic_int8():
-    """The bundled model as a dynamic int8 export computes it: each linear layer with int8 weights, a scale for each output, and
+def dynamic_int8(model):
+    """A copy of a model as a dynamic int8 export computes it: each linear layer with int8 weights, a scale for each output, and
     uint8 activations whose range is taken from the whole batch (DynamicQuantizeLinear, MatMulInteger); int8 tables.
     """
     import torch
@@ -275,7 +275,7 @@ def dynamic_int8():
             rounded = torch.clamp(torch.round(x / step) + zero, 0, 255) - zero
             return rounded @ self.whole.T * (step * self.scale) + self.bias
 
-    model = copy.deepcopy(bundled.bundled().model)
+    model = copy.deepcopy(model)
     with torch.no_grad():
         for part in model.encoder.modules():
             for name, child in part.named_children():
