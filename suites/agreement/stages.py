@@ -422,14 +422,16 @@ def look_at_vectors(embedder: Embedder, reference: Reference, worst: Sequence[st
 
 def closer(whole: Any, texts: list[str], found: np.ndarray, plain: np.ndarray,
            ask: Callable[[Any, list[str]], np.ndarray]) -> Callable[[Any], bool]:
-    """Whether a variant of a fault comes closer than no fault on the two texts that differ most among the shorter ones."""
-    shorter = sorted(range(len(texts)), key=lambda row: len(texts[row]))[:max(2, len(texts) - 2)]
+    """Whether a variant of a fault comes closer than no fault on one text, the shorter one that differs most.
+
+    Where only longer texts differ, every variant is promising.
+    """
+    shorter = sorted(range(len(texts)), key=lambda row: len(texts[row]))[:1 + len(texts) // 2]
     distances = [diagnosis.apart(found[row:row + 1], plain[row:row + 1]) for row in shorter]
-    rows = sorted(shorter[int(place)] for place in np.argsort(distances)[-2:])
-    few, own = [texts[row] for row in rows], found[rows]
+    row = shorter[int(np.argmax(distances))]
 
     def promising(broken: Any) -> bool:
-        return diagnosis.apart(own, ask(broken, few)) < diagnosis.apart(own, plain[rows]) / 2
+        return max(distances) < NOTHING or diagnosis.apart(found[row:row + 1], ask(broken, [texts[row]])) < max(distances) / 2
     return promising
 
 

@@ -4,7 +4,6 @@ import importlib
 import inspect
 from functools import cache
 
-import planted
 import pytest
 
 from embedding_conformance.evidence import ClaimViolation, Evidence
@@ -13,6 +12,8 @@ from embedding_conformance.reference import default_reference
 from embedding_conformance.subjects import declared, open_subject
 from embedding_conformance.subjects.python_object import from_object
 from embedding_conformance.texts import agreement_texts
+
+from . import planted
 
 ORDER = ("AGREE-01", "AGREE-02", "AGREE-03", "AGREE-04", "AGREE-05", "AGREE-06", "AGREE-07", "AGREE-08", "AGREE-09",
          "AGREE-10", "AGREE-11", "AGREE-12")
