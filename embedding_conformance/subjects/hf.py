@@ -14,6 +14,8 @@ from ..errors import NoVerdict, UsageError
 from . import LayerSource, Subject, declared, hub, require_installed
 from . import model_directory as files
 from .bundled import MODEL, BertEncoder, bert_model
+from .facets import FACETS, offered
+from .tokenizers_stack import FastTokenizer, speaks_for_batches
 from .torch_stack import TorchLayer
 
 DOCUMENTS = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
@@ -40,7 +42,7 @@ def open_subject(rest: str) -> Subject:
     digest = files.digest(weights)
     bert = config.get("model_type") == "bert"
     # The weights are read now: nearly every claim needs them, and what cannot be loaded is no verdict, not a failed claim.
-    model = bert_model(folder / "config.json", tuple(weights), name) if bert else other_model(folder, name)
+    model = bert_model(folder / "config.json", tuple(weights), name) if bert else text_model(folder, name)
     table = model.get_input_embeddings().weight
     subject = Subject(
         name=name, title=f"{place.title}, {' x '.join(map(str, table.shape))}, sha256 {digest[:12]}",
@@ -58,8 +60,8 @@ def open_subject(rest: str) -> Subject:
 
     def encoder() -> BertEncoder:
         value = {key: declaration.value for key, declaration in subject.declares.items()}
-        made = BertEncoder(model, read_tokenizer(folder, name), value.get("max_seq_length"), value.get("normalized", False),
-                           value.get("pooling", "mean"), tuple(weights))
+        made = BertEncoder(model, files.read_tokenizer(folder, name), value.get("max_seq_length"),
+                           value.get("normalized", False), value.get("pooling", "mean"), tuple(weights))
         made.padding_id = config.get("pad_token_id") or 0
         return made
 
@@ -67,7 +69,10 @@ def open_subject(rest: str) -> Subject:
         return LayerSource(lambda: TorchLayer(model.get_input_embeddings()))
 
     subject.makers = {"layer": layer, "module": encoder, "encoder": encoder, "embedder": encoder}
-    read_tokenizer(folder, name)
+    tokenizer = FastTokenizer(files.read_tokenizer(folder, name), files.special_tokens(folder, name))
+    if speaks_for_batches(tokenizer):
+        subject.capabilities |= offered(tokenizer, FACETS["tokenizer"])
+        subject.makers["tokenizer"] = lambda: tokenizer
     return subject
 
 
@@ -82,17 +87,7 @@ def offer_embedder(subject: Subject) -> None:
     subject.capabilities |= {"embedder.embed"}
 
 
-def read_tokenizer(folder: Path, name: str) -> Any:
-    """The ``tokenizers.Tokenizer`` of a directory."""
-    from tokenizers import Tokenizer
-
-    try:
-        return Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # the class that tokenizers raises is Exception itself
-        raise NoVerdict(f"{name}: tokenizer.json cannot be read: {error}") from error
-
-
-def other_model(folder: Path, name: str) -> Any:
+def text_model(folder: Path, name: str) -> Any:
     """A text model of any architecture that Transformers itself has, in evaluation mode; of two halves, the encoder.
 
     Raises `UsageError` for an architecture that it does not have, `NoVerdict` when the weights are not those of the model.
@@ -101,13 +96,14 @@ def other_model(folder: Path, name: str) -> Any:
 
     torch()
     from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding
+    from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING
 
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (ValueError, KeyError) as error:
         raise UsageError(f"{name}: config.json is of a model that Transformers {version('transformers')} does not know: "
                          f"{' '.join(str(error).split())[:200]}") from error
-    kind = AutoModelForTextEncoding if config.is_encoder_decoder else AutoModel
+    kind = AutoModelForTextEncoding if type(config) in MODEL_FOR_TEXT_ENCODING_MAPPING else AutoModel
     try:
         model, found = kind.from_pretrained(folder, config=config, local_files_only=True, trust_remote_code=False,
                                             use_safetensors=True, dtype="auto", attn_implementation="eager",

@@ -226,6 +226,28 @@ def case_and_accents(folder: Path, name: str) -> dict[str, Declaration]:
     return found
 
 
+def read_tokenizer(folder: Path, name: str) -> Any:
+    """The ``tokenizers.Tokenizer`` of a directory."""
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the class that tokenizers raises is Exception itself
+        raise NoVerdict(f"{name}: tokenizer.json cannot be read: {error}") from error
+
+
+def special_tokens(folder: Path, name: str) -> dict[str, str] | None:
+    """The special tokens by role, as the tokenizer's settings name them; None where there are no settings."""
+    settings = (optional_json(folder / "tokenizer_config.json", name)
+                | optional_json(folder / "special_tokens_map.json", name))
+    found: dict[str, str] = {}
+    for role, keys in {"padding": ("pad",), "unknown": ("unk",), "first": ("cls", "bos"), "last": ("sep", "eos")}.items():
+        said = [settings.get(f"{key}_token") for key in keys]
+        texts = [one["content"] if isinstance(one, dict) else one for one in said if one]
+        found |= {role: texts[0]} if texts else {}
+    return found or None
+
+
 def _steps(normalizer: Any) -> Any:
     if isinstance(normalizer, dict):
         if normalizer.get("type") == "Sequence":

@@ -11,9 +11,10 @@ import numpy as np
 from ..errors import NoVerdict, UsageError
 from . import Declaration, Subject, declared, onnx_graph, require_installed
 from . import model_directory as files
+from .facets import FACETS, offered
 from .onnx_graph import Graph, Tensor
 from .pooling import Pooling
-from .tokenizers_stack import SPECIAL, FastTokenizer, speaks_for_batches
+from .tokenizers_stack import FastTokenizer, speaks_for_batches
 
 #: what a graph may ask for, and where a tokenizer's encoding holds it
 INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
@@ -58,7 +59,7 @@ def open_subject(rest: str) -> Subject:
         if pooling and not vectors and pooling.value not in files.MODES:
             raise UsageError(f"{name}: {pooling.origin} declares pooling={pooling.value}, and only {', '.join(files.MODES)} "
                              "can be computed here")
-        tokenizer = read_tokenizer(place, name)
+        tokenizer = files.read_tokenizer(place, name)
         encoder = OnnxEncoder(session, graph.inputs, states, vectors, tokenizer, subject.declares)
         subject.capabilities = frozenset({
             *(["encoder.tokens", "encoder.token_ids", "encoder.hidden_states"] if states else []),
@@ -67,9 +68,8 @@ def open_subject(rest: str) -> Subject:
             raise UsageError(f"{name}: {path.name} has the outputs {', '.join(one.name for one in graph.outputs)}, and none of "
                              "them is the states of tokens [B, L, d] or one vector a text [B, d]")
         subject.makers = {"encoder": lambda: encoder, "embedder": lambda: encoder}
-        if speaks_for_batches(alone := FastTokenizer(read_tokenizer(place, name), special_tokens(place, name))):
-            subject.capabilities |= {f"tokenizer.{one}" for one in ("encode", "tokens", "decode", "offsets", "special_ids",
-                                                                    "vocabulary_size")}
+        if speaks_for_batches(alone := FastTokenizer(files.read_tokenizer(place, name), files.special_tokens(place, name))):
+            subject.capabilities |= offered(alone, FACETS["tokenizer"])
             subject.makers["tokenizer"] = lambda: alone
 
     subject.completed = completed
@@ -139,28 +139,6 @@ def tokenizer_folder(subject: Subject, folder: Path, name: str) -> Path:
         said = f"which {declaration.origin} names" if declaration else "name the folder that has it: --declare tokenizer=DIR"
         raise UsageError(f"{name}: there is no tokenizer.json in {place}{', ' if declaration else '; '}{said}")
     return place
-
-
-def read_tokenizer(folder: Path, name: str) -> Any:
-    """The ``tokenizers.Tokenizer`` of a directory."""
-    from tokenizers import Tokenizer
-
-    try:
-        return Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # the class that tokenizers raises is Exception itself
-        raise NoVerdict(f"{name}: tokenizer.json cannot be read: {error}") from error
-
-
-def special_tokens(folder: Path, name: str) -> dict[str, str]:
-    """The special tokens by role, as the tokenizer's settings name them; without settings those of BERT."""
-    settings = (files.optional_json(folder / "tokenizer_config.json", name)
-                | files.optional_json(folder / "special_tokens_map.json", name))
-    found: dict[str, str] = {}
-    for role, keys in {"padding": ("pad",), "unknown": ("unk",), "first": ("cls", "bos"), "last": ("sep", "eos")}.items():
-        said = [settings.get(f"{key}_token") for key in keys]
-        texts = [one["content"] if isinstance(one, dict) else one for one in said if one]
-        found |= {role: texts[0]} if texts else {}
-    return found or dict(SPECIAL)
 
 
 class OnnxEncoder:

@@ -15,6 +15,8 @@ from ..errors import NoVerdict, UsageError
 from . import Declaration, LayerSource, Subject, declared, hub, require_installed
 from . import model_directory as files
 from .bundled import read_weights
+from .facets import FACETS, offered
+from .hf import text_model
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
 from .torch_stack import TorchLayer, to_numpy, torch
 
@@ -47,6 +49,9 @@ def open_subject(rest: str) -> Subject:
     if files.is_file(first / "tokenizer.json", name):
         declares |= files.case_and_accents(first, name)
     declares |= sentence_vectors(folder, kinds, name) | files.prompts(folder, name)
+    if network:
+        # The library fills up what the weights lack with random numbers and goes on.
+        text_model(first, name)
     model = load(folder, name)
     encoder = SentenceEncoder(model, tuple(weights))
     capabilities = {"embedder.embed", *(["embedder.embed_query"] if "prompts" in declares else [])}
@@ -57,8 +62,7 @@ def open_subject(rest: str) -> Subject:
         source = LayerSource(lambda: TorchLayer(encoder.word_table()))
         makers |= {"encoder": lambda: encoder, "layer": lambda: source}
     if speaks_for_batches(tokenizer := encoder.tokenizer()):
-        capabilities |= {f"tokenizer.{one}" for one in ("encode", "tokens", "decode", "offsets", "special_ids",
-                                                        "vocabulary_size")}
+        capabilities |= offered(tokenizer, FACETS["tokenizer"])
         makers["tokenizer"] = lambda: tokenizer
     digest = str(declares["weights"].value)
     return Subject(

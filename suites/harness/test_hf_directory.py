@@ -10,56 +10,19 @@ from embedding_conformance.handles import Embedder, Encoder
 from embedding_conformance.subjects import open_subject
 from embedding_conformance.subjects.hf import DOCUMENTS, REVISION
 
-WORDS = ["▁The", "▁bank", "▁approved", "▁the", "▁loan", ".", "▁queen", "▁king", "▁", "s", "e"]
+from .model_folders import changed, copied, small_bert, write
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A BertModel of two layers, 384 wide, with an XLM-R tokenizer, mean pooling and no normalisation."""
-    import torch
-    from safetensors.torch import save_file
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers.models.bert.configuration_bert import BertConfig
-    from transformers.models.bert.modeling_bert import BertModel
-
-    folder = tmp_path_factory.mktemp("model")
-    pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *((word, -3.0) for word in WORDS)]
-    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=3))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config = BertConfig(vocab_size=40, hidden_size=384, num_hidden_layers=2, num_attention_heads=12, intermediate_size=1536)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = BertModel(config)
-    write(folder / "config.json", config.to_dict())
-    save_file(model.state_dict(), folder / "model.safetensors")
-    write(folder / "sentence_bert_config.json", {"max_seq_length": 128})
-    write(folder / "modules.json", [{"type": "sentence_transformers.models.Transformer", "path": ""},
-                                    {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}])
-    (folder / "1_Pooling").mkdir()
-    write(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": 384, "pooling_mode_mean_tokens": True,
-                                                 "pooling_mode_cls_token": False})
-    return folder
+    return small_bert(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture
 def directory(made, tmp_path):
     """A copy that a test may change; the weights are shared."""
-    for path in made.rglob("*.json"):
-        target = tmp_path / path.relative_to(made)
-        target.parent.mkdir(exist_ok=True)
-        target.write_bytes(path.read_bytes())
-    (tmp_path / "model.safetensors").hardlink_to(made / "model.safetensors")
-    return tmp_path
-
-
-def write(path, value):
-    path.write_text(json.dumps(value), encoding="utf-8")
-
-
-def changed(path, **entries):
-    write(path, json.loads(path.read_text(encoding="utf-8")) | entries)
+    return copied(made, tmp_path)
 
 
 def test_every_claim_on_encoders_holds_for_it(made, command, tmp_path):
