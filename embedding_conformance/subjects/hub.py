@@ -77,7 +77,7 @@ def cached(model: str, revision: str) -> Path | None:
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
+        return Path(snapshot_download(model, revision=revision or None, local_files_only=True, allow_patterns=list(WANTED)))
     except LocalEntryNotFoundError:
         return None
     except HFValidationError as error:
