@@ -28,8 +28,10 @@ Exit: 0 verified, 1 refuted, 2 interrupted, 3 internal, 4 usage, 5 nothing check
 SUBJECTS = """\b
 Subjects:
   python:FILE.py:NAME  python:pkg.mod:NAME   object, class, factory, or function of texts
+  st:DIR_OR_ID[@REV]  hf:DIR_OR_ID[@REV]     sentence-transformers, Transformers
+  onnx:DIR[@FILE]                            an ONNX export, with tokenizer.json
   torch  bundled  formulas  tokenizers       the reference stack
-  hf:DIR  hf:documents                       a BERT directory of Transformers, the documents' own model
+  hf:documents                               the documents' own model
   documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 

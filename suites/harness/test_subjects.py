@@ -39,6 +39,31 @@ def test_what_is_no_subject_is_told_how_to_write_it(name, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(("files", "said"), [
+    (["model.onnx", "tokenizer.json"], "it looks like an ONNX export (model.onnx, tokenizer.json): onnx:"),
+    (["onnx/model.onnx", "onnx/model_O4.onnx"], "it looks like an ONNX export (onnx/model.onnx, onnx/model_O4.onnx): onnx:"),
+    (["modules.json", "config.json", "model.safetensors", "onnx/model.onnx"], "sentence-transformers (modules.json): st:"),
+    (["config.json", "model.safetensors"], "a model of Transformers (config.json, model.safetensors): hf:"),
+    (["b.npy", "a.parquet"], "it looks like stored vectors (a.parquet, b.npy): vectors:"),
+    (["readme.txt"], "a path alone does not say what it holds"),
+])
+def test_a_folder_is_told_by_what_it_holds(tmp_path, files, said):
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(UsageError) as caught:
+        open_subject(str(tmp_path))
+    assert said in str(caught.value)
+    assert not said.endswith(":") or str(caught.value).endswith(str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "said"), [("v.npy", "vectors:"), ("m.onnx", "onnx:"), ("x.txt", "a path alone")])
+def test_a_file_is_told_by_its_ending(tmp_path, name, said):
+    (tmp_path / name).touch()
+    with pytest.raises(UsageError, match=said):
+        open_subject(str(tmp_path / name))
+
+
 def test_a_class_with_a_table_is_built_from_tables():
     subject = from_object(Layer, "Layer")
     assert {"layer.table", "layer.lookup", "layer.with_table", "layer.padding_id"} <= subject.capabilities
