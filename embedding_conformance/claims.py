@@ -225,7 +225,7 @@ def test_places(root: Path | None = None) -> tuple[TestPlace, ...]:
     places = []
     for folder in chapter_folders(root or suites()):
         for path in sorted(folder.glob("test_*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                     says = (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")
                     places.append(TestPlace(_marked(node), path, node.lineno, node.name, says))

@@ -93,7 +93,8 @@ def begin(config: pytest.Config) -> Run:
 def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     option = config.getoption
     catalogue = catalogue_of.load()
-    catalogue_of.check_traced(catalogue)
+    if not option("conformance_events"):  # else the process that reads them has done it
+        catalogue_of.check_traced(catalogue)
     facets = frozenset(option("conformance_facet"))
     for facet in facets - FACETS.keys():
         hint = nearest(facet, FACETS) or f"; there are {', '.join(FACETS)}"

@@ -241,6 +241,7 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
     command = [sys.executable, "-P", "-m", "pytest", "-c", str(Path(__file__).with_name("pytest.ini")),
                "--rootdir", str(suites()), "--noconftest", "-p", "embedding_conformance.plugin",
                *(word for name in UNUSED for word in ("-p", f"no:{name}")), "--tb=short", "-q",
+               "--assert=plain",  # suites assert through the evidence alone
                "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
                "--conformance-seed", str(plan.seed)]
     command += [f"--ignore={suites() / name}" for name in sorted(NOT_CHAPTERS)]
