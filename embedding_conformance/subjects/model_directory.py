@@ -96,6 +96,7 @@ def stored_numbers(path: Path, name: str) -> dict[str, int]:
     from safetensors import SafetensorError, safe_open
 
     try:
+        path.open("rb").close()  # the library takes a file that it may not read for one that is not there
         with safe_open(path, framework="numpy") as file:
             sizes: dict[str, int] = {}
             for key in file.keys():  # noqa: SIM118  (the file is no mapping)
