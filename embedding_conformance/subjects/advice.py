@@ -23,17 +23,24 @@ def advice(name: str, schemes: Iterable[str], forms: Iterable[str]) -> str:
     path, _, attribute = name.replace("::", ":").rpartition(":")
     if path.endswith(".py") and attribute:
         return f": for Python write python:{path}:{attribute}"
-    if name.endswith(".py") and Path(name).is_file():
+    if name.endswith(".py") and _exists(name):
         return f": for Python write python:{name}:NAME, with the name of your object, class or factory"
     if path and all(part.isidentifier() for part in [*path.split("."), attribute]):
         return f": for Python write python:{path}:{attribute}"
-    if Path(name).exists():
+    if _exists(name):
         return _by_content(Path(name), name)
     if HUB_ID.fullmatch(name) and not name.startswith("."):
         return f": there is no such path; for a model of the hub write st:{name} (sentence-transformers) or hf:{name}"
     if os.sep in name:
         return ": a path alone does not say what it holds, and this one does not exist"
     return nearest(name, schemes) or f": name one of {', '.join(forms)}"
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # too long for a path, or with a character that none may have
+        return False
 
 
 def _by_content(path: Path, name: str) -> str:

@@ -32,6 +32,11 @@ class Layer:
     ("python:", "write python:FILE.py:NAME"),
     ("python:x", "write python:FILE.py:NAME"),
     ("zzz", "name one of torch, bundled"),
+    ("x" * 5000, "name one of torch, bundled"),
+    ("a/" + "x" * 5000, "there is no such path"),
+    ("hf:" + "x" * 5000, "File name too long"),
+    ("st:a\nb", "there is no folder a"),
+    ("onnx:" + "x" * 5000, "File name too long"),
 ])
 def test_what_is_no_subject_is_told_how_to_write_it(name, said):
     with pytest.raises(UsageError) as caught:
