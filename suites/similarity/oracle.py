@@ -1,6 +1,6 @@
 """Inner products, cosines and distances by plain loops with exact sums."""
 
-from math import fsum, sqrt
+from math import fsum, nan, sqrt
 
 import numpy as np
 
@@ -11,8 +11,9 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Of two vectors [d]."""
-    return dot(a, b) / sqrt(dot(a, a) * dot(b, b))
+    """Of two vectors [d]; NaN where one of them has no direction, so that a subject which answers zeros is refuted."""
+    lengths = sqrt(dot(a, a) * dot(b, b))
+    return dot(a, b) / lengths if lengths else nan
 
 
 def distance(a: np.ndarray, b: np.ndarray, kind: str) -> float:
