@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import exp, lgamma, log, log1p
 
 import numpy as np
 
 from ... import bounds
 from ...data import generator
+from ..retrieval.oracle import bound as score_bound
+from ..retrieval.vectors import collection
 
 LAYOUTS = {
     "columns": np.asfortranarray,
@@ -79,6 +82,7 @@ def fewest_hits(count: int, share: float) -> int:
     return count
 
 
+@cache
 def clusters(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Vectors [1500, 24] and queries [150, 24], float32: forty directions with scatter, and queries beside stored vectors."""
     random = generator(seed, "clusters")
@@ -86,6 +90,21 @@ def clusters(seed: int) -> tuple[np.ndarray, np.ndarray]:
     vectors = centres[random.integers(0, 40, 1500)] + random.standard_normal((1500, 24))
     queries = vectors[random.permutation(1500)[:150]] + 0.3 * random.standard_normal((150, 24))
     return vectors.astype(np.float32), queries.astype(np.float32)
+
+
+@cache
+def cluster_scores(seed: int, metric: str) -> tuple[np.ndarray, bounds.Bound]:
+    """[150, 1500] float64: every query against every vector, and what a computed score may be off by."""
+    vectors, queries = clusters(seed)
+    bound = score_bound(queries, vectors, metric, vectors)
+    return brute_force(queries, vectors, metric), bounds.Bound(np.broadcast_to(bound.value, (150, 1500)), bound.why)
+
+
+@cache
+def many_queries(count: int, seed: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Queries [count, 12] float32 and their scores [count, 40] against the collection of forty."""
+    queries = generator(seed, "many queries").standard_normal((count, 12)).astype(np.float32)
+    return queries, brute_force(queries, collection(40, seed)[0], metric)
 
 
 def brute_force(queries: np.ndarray, vectors: np.ndarray, metric: str) -> np.ndarray:
