@@ -5,7 +5,10 @@ from . import (  # noqa: F401
     faults_embedder_declared,
     faults_gallery,
     faults_layer,
+    faults_module,
+    faults_parts,
     faults_service,
+    faults_similarity,
     faults_store,
     sound_embedders,
 )
