@@ -64,7 +64,18 @@ def adapter_merged_at_every_lookup(layer):
     return looking(layer, lookup)
 
 
-@fault("layer", ["ONEHOT-08"], source="huggingface/peft#2809")
+@fault("layer", ["FIELD-91"], source="EricLBuehler/candle-lora#26")
+def training_changes_a_copy(layer):
+    """What training changes is a copy of the table, which is shown, and lookups read the table as it was made."""
+    begun = layer.table().copy()
+
+    def lookup(ids):
+        layer.lookup(ids)
+        return begun[ids]
+    return looking(layer, lookup)
+
+
+@fault("layer", ["FIELD-91"], source="huggingface/peft#2809")
 def adapter_beside_the_scale(layer):
     """Rows are scaled after the lookup, and what training adds to them bypasses the scale."""
     begun = layer.table().copy()

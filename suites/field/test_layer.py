@@ -147,6 +147,18 @@ def test_the_same_gradient_bit_for_bit(layer, evidence, seed):
             evidence.equal(made.gradient(ids, output_gradient), first)
 
 
+@pytest.mark.claim("FIELD-91")
+def test_a_lookup_follows_training(layer, evidence):
+    """Two steps on the designed ids, after each of which all of them and the whole table are looked up."""
+    for made in layer.over(((30, 8), (6, 3))):
+        rows, width = made.shape
+        ids = designed_ids(rows)
+        for _ in range(2):
+            table = made.step(ids, np.ones((len(ids), width), np.float32), 0.5)
+            evidence.equal(made.lookup(ids), table[ids], given=ids)
+            evidence.equal(made.lookup(np.arange(rows)), table)
+
+
 @pytest.mark.claim("FIELD-39")
 def test_ids_below_zero(layer, evidence):
     """-1, as many below as there are rows, one and many more, each beside a good id."""
