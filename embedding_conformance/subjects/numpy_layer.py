@@ -64,6 +64,6 @@ def open_subject(rest: str = "") -> Subject:
         capabilities=frozenset({"layer.table", "layer.lookup", "layer.with_table", "layer.gradient", "layer.step",
                                 "layer.padding_id"}),
         makers={"layer": lambda: source},
-        declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
-                          "NumpyLayer"),
+        declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32",
+                           "deterministic": True}, "NumpyLayer"),
         shared=False)

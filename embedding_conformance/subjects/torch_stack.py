@@ -104,6 +104,6 @@ def open_subject(rest: str = "") -> Subject:
         makers={"layer": lambda: source, "module": lambda: TorchModule(source.default().embedding),
                 "layer_maker": TorchMaker, "training_step": TorchStep, "trainer": TorchTrainer,
                 "tied_model": torch_tied.small_gpt2},
-        declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32"},
-                          "torch.nn.Embedding"),
+        declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise", "precision": "float32",
+                           "deterministic": True}, "torch.nn.Embedding"),
         facts={"torch": version("torch")}, shared=False)

@@ -477,6 +477,17 @@ def fixed_positions(encoder):
     return with_part(encoder, "embeddings", lambda part: with_child(part, "position_embeddings", table))
 
 
+@fault("module", ["POS-05"], base="bundled", source="huggingface/transformers#19265, huggingface/transformers#36537")
+def position_of_padding_frozen(encoder):
+    """The position table has a padding row, the second, which gets no gradient."""
+    import torch
+
+    values = encoder.module().embeddings.position_embeddings.weight
+    table = torch.nn.Embedding(*values.shape, padding_idx=1)
+    table.weight = values
+    return with_part(encoder, "embeddings", lambda part: with_child(part, "position_embeddings", table))
+
+
 @fault("module", ["DMODEL-02"], base="bundled")
 def narrow_between_two_layers(encoder):
     """The second layer gives half of the width and the third fills up with zeros."""

@@ -8,6 +8,7 @@ import pytest
 
 from ... import bounds
 from ...data import generator
+from .inputs import small
 
 
 def ids(seed, rows=2, length=7):
@@ -42,18 +43,6 @@ def watched(parts):
     finally:
         for handle in handles:
             handle.remove()
-
-
-def small(model, width, heads=4):
-    """A new model of the same class with one layer of this width and a small vocabulary, with its first weights."""
-    import torch
-
-    config = copy.deepcopy(model.config)
-    config.vocab_size, config.hidden_size, config.intermediate_size = 40, width, 4 * width
-    config.num_hidden_layers, config.num_attention_heads = 1, heads
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return type(model)(config).eval()
 
 
 @pytest.mark.claim("INPUT-02")
@@ -117,6 +106,20 @@ def test_the_position_table_is_learned(module, evidence):
     evidence.equal([name for name, parameter in model.named_parameters() if parameter is table],
                    ["embeddings.position_embeddings.weight"])
     evidence.equal(list(table.shape), [model.config.max_position_embeddings, model.config.hidden_size])
+
+
+@pytest.mark.claim("POS-05")
+def test_every_position_learns(module, evidence, seed):
+    """The rows of the position table that have a gradient when vectors of seven tokens are trained: the first seven."""
+    import torch
+
+    embeddings = module.module().embeddings
+    table = embeddings.position_embeddings.weight
+    given = ids(seed)
+    vectors = module.call("forward", embeddings, input_ids=given)
+    learned = torch.autograd.grad(vectors[..., 0].sum(), table, allow_unused=True)[0] if table.requires_grad else None
+    rows = [] if learned is None else learned.abs().sum(dim=1).nonzero().flatten().tolist()
+    evidence.equal(rows, list(range(given.shape[1])))
 
 
 @pytest.mark.claim("DMODEL-02")

@@ -6,7 +6,10 @@ from . import (  # noqa: F401
     faults_gallery,
     faults_index,
     faults_layer,
+    faults_module,
+    faults_parts,
     faults_service,
+    faults_similarity,
     faults_store,
     sound_embedders,
 )

@@ -36,6 +36,16 @@ def first_state_is_padding(embedder):
         lengths(texts) < lengths(texts).max(), direction("padding", vectors.shape[1]), vectors))
 
 
+@fault("embedder", ["FIELD-01", "FIELD-03"], base=SMALL, raises=True, source="qdrant/fastembed#703")
+def padded_to_less_than_the_limit(embedder):
+    """Texts are filled up to 16 tokens and cut at 256: shorter and longer ones do not make one array."""
+    def change(ask, texts):
+        if len({max(len(text.split()), 16) for text in texts}) > 1:
+            raise ValueError("the rows of an array have different lengths")
+        return ask(texts)
+    return asking(embedder, change)
+
+
 @fault("embedder", ["FIELD-01"], base=SMALL, size="subtle", source="Anush008/fastembed-rs#107")
 def range_of_the_call(embedder):
     """Vectors are rounded to 127 steps of the largest number of the call."""

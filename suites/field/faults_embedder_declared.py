@@ -67,6 +67,13 @@ def cut_one_token_early(embedder):
     return reading(embedder, first_words(253))
 
 
+@fault("embedder", ["FIELD-19"], source="embeddings-benchmark/mteb#1772")
+def nothing_at_exactly_the_limit(embedder):
+    """A text of exactly as many tokens as the limit has no numbers; one token less, and it has."""
+    return answering(embedder, lambda vectors, texts: np.where(
+        [[len(text.split(" ")) == 254] for text in texts], np.nan, vectors))
+
+
 @fault("embedder", ["FIELD-19"])
 def special_tokens_not_counted(embedder):
     """As many tokens as declared are read besides the special ones, so that two words beyond the limit count."""

@@ -550,9 +550,9 @@ def with_sparse(module, backward):
             backward(total, context.ids, gradient, context.padding)
             return total.to_sparse(1), None, None
 
-    def embedding(ids, weight, padding_idx=None, sparse=False):
+    def embedding(ids, weight, padding_idx=None, sparse=False, **others):
         if not sparse:
-            return torch.nn.functional.embedding(ids, weight, padding_idx=padding_idx)
+            return torch.nn.functional.embedding(ids, weight, padding_idx=padding_idx, **others)
         return Lookup.apply(weight, ids, padding_idx)
 
     def library(name):

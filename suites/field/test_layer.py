@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ...data import designed_ids, generated_ids, numbered_table
+from ...data import designed_ids, generated_ids, generator, numbered_table
 from . import layer_oracle as oracle
 
 #: the widths of ids that every layer takes
@@ -136,6 +136,31 @@ def test_the_gradient_of_many_ids(layer, evidence):
         ids = np.where(ids == made.padding_id, (ids + 1) % rows, ids)
         signs = oracle.signs(len(ids), width)
         evidence.equal(made.gradient(ids, signs).astype(np.float64), oracle.sums(ids, signs, rows))
+
+
+@pytest.mark.claim("FIELD-86")
+def test_the_same_gradient_bit_for_bit(layer, evidence, seed):
+    """Six times the gradient of 300 ids, a third of them the same one, with output gradients that no order adds up exactly."""
+    for made in layer.over(((30, 8), (6, 3))):
+        rows, width = made.shape
+        ids = oracle.many_ids(rows, 300)
+        ids[::3] = rows - 1
+        output_gradient = generator(seed, "output gradient").standard_normal((len(ids), width)).astype(np.float32)
+        first = made.gradient(ids, output_gradient)
+        for _ in range(5):
+            evidence.equal(made.gradient(ids, output_gradient), first)
+
+
+@pytest.mark.claim("FIELD-91")
+def test_a_lookup_follows_training(layer, evidence):
+    """Two steps on the designed ids, after each of which all of them and the whole table are looked up."""
+    for made in layer.over(((30, 8), (6, 3))):
+        rows, width = made.shape
+        ids = designed_ids(rows)
+        for _ in range(2):
+            table = made.step(ids, np.ones((len(ids), width), np.float32), 0.5)
+            evidence.equal(made.lookup(ids), table[ids], given=ids)
+            evidence.equal(made.lookup(np.arange(rows)), table)
 
 
 @pytest.mark.claim("FIELD-39")

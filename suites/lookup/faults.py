@@ -416,10 +416,9 @@ def torch_index_select(layer):
     """`torch.index_select` on the same table."""
     import torch
 
-    table = torch.from_numpy(np.array(layer.table()))
-
     def lookup(ids):
         layer.lookup(ids)
+        table = torch.from_numpy(np.array(layer.table()))
         found = torch.index_select(table, 0, torch.from_numpy(np.asarray(ids).reshape(-1)))
         return found.reshape(*np.shape(ids), table.shape[1]).numpy()
     return altered(layer, lookup=lookup)

@@ -137,7 +137,7 @@ def product_in_half_precision(layer):
     return altered(layer, lookup=lambda ids: layer.lookup(ids).astype(np.float16).astype(layer.table().dtype))
 
 
-@fault("layer", ["ONEHOT-08"], source="EricLBuehler/candle-lora#26")
+@fault("layer", ["ONEHOT-08"])
 def one_update_behind(layer):
     """Lookups read the table as it was before the last update."""
     return altered(layer, lookup=lambda ids: layer.lookup(ids) + np.float32(0.25))

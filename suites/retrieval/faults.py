@@ -140,6 +140,18 @@ def filled_up_with_minus_one(index):
     return altered(index, search=search)
 
 
+@fault("index", ["RETR-06", "RETR-11"], source="milvus-io/milvus#51821")
+def short_rows_out_of_reach(index):
+    """By inner product the graph leads from long rows to longer ones: rows shorter than most are never reached."""
+    last, build = watched(index)
+
+    def choose(scores, k):
+        lengths = np.linalg.norm(last["vectors"], axis=1)
+        reached = (lengths >= np.median(lengths)) | (last["metric"] != "dot")
+        return np.broadcast_to(reached, scores.shape)
+    return looking_at(index, choose, build=build)
+
+
 @fault("index", ["RETR-09"])
 def filled_up_with_the_last(index):
     """The last result stands in the place of the last two, where all rows are asked for."""

@@ -192,7 +192,8 @@ def inner_product_slightly_off(similarity):
     return altered(similarity, dot=sloppy(similarity.dot))
 
 
-@fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-07"], size="subtle")
+@fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-07"], size="subtle",
+       source="scikit-learn/scikit-learn#18122, QData/TextAttack#804, weaviate/weaviate#8133")
 def cosine_slightly_off(similarity):
     """Cosines have an error of 64 units in the last place, as from a fast reciprocal root."""
     return altered(similarity, cosine=sloppy(similarity.cosine))
@@ -208,6 +209,12 @@ def distance_slightly_off(similarity):
 def inner_product_of_unit_vectors(similarity):
     """What it calls an inner product is that of the vectors scaled to length one."""
     return altered(similarity, dot=similarity.cosine)
+
+
+@fault("similarity", ["COS-02", "COS-04", "COS-05", "TOY-01", "TOY-02"], source="ashvardanian/NumKong#249")
+def first_vector_read_twice(similarity):
+    """The inner product reads the first vector in the place of both."""
+    return altered(similarity, dot=lambda a, b: similarity.dot(a, a))
 
 
 @fault("similarity", ["COS-02", "COS-04", "COS-05", "TOY-01", "TOY-02"])

@@ -242,6 +242,16 @@ def loaded_from_the_wrong_table(model):
     return after_operation(model, "save and load", wrong)
 
 
+@fault("tied_model", ["TIED-08"], source="huggingface/peft#2018, huggingface/peft#2777")
+def adapters_of_both_ends_merged_when_saved(model):
+    """What an adapter adds is written into the file for each end that uses the table, so that one table gets it twice."""
+    def merged(loaded):
+        table = loaded.table()
+        loaded.assign(table + np.outer(np.cos(np.arange(len(table))), np.ones(table.shape[1])).astype(table.dtype) / 8)
+        return loaded
+    return after_operation(model, "save and load", merged)
+
+
 @fault("tied_model", ["TIED-08"], source="verl-project/verl#7834")
 def only_input_gradient_after_move(model):
     """After a change of precision the table is shared, but receives from its use at the input only."""
@@ -276,6 +286,15 @@ def resize_draws_all_rows_anew(model):
         longer.assign(np.random.default_rng(0).standard_normal(longer.table().shape).astype(np.float32))
         return longer
     return after_operation(model, "resize", drawn)
+
+
+@fault("tied_model", ["TIED-09"], source="huggingface/transformers#31835")
+def resize_loses_the_scale(model):
+    """Looked-up rows are multiplied by the root of the width, and after resizing by nothing."""
+    def unscaled(longer):
+        longer.model.get_input_embeddings()._forward_hooks.clear()
+        return longer
+    return after_operation(input_scaled(model), "resize", unscaled)
 
 
 @fault("tied_model", ["TIED-09"])
