@@ -31,6 +31,8 @@ class Gathered:
         self.results: dict[str, dict[str, Any]] = {}
         #: node id -> why there is no result
         self.lost: dict[str, str] = {}
+        #: checks that a mark or a fixture of the user's skipped
+        self.skipped: set[str] = set()
         self.evidence: dict[str, Any] | None = None
         self.written = ""
 
@@ -38,6 +40,8 @@ class Gathered:
         if report.when not in ("setup", "call", "teardown"):  # pytest-xdist says so when a worker died
             self.lost[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
         text = getattr(report, "conformance", None)
+        if report.skipped and text is None:
+            self.skipped.add(report.nodeid)
         if text is not None and self.results.get(report.nodeid, {}).get("outcome") != "error":
             self.results[report.nodeid] = {"nodeid": report.nodeid, "seconds": round(report.duration, 4), **json.loads(text)}
 
@@ -58,7 +62,7 @@ class Gathered:
         from .own_report import assemble
 
         stopped = bool(session.shouldstop or session.shouldfail) or session.exitstatus == pytest.ExitCode.INTERRUPTED
-        self.evidence = assemble(self.config, self.tests, self.results, self.lost, stopped=stopped)
+        self.evidence = assemble(self.config, self.tests, self.results, self.lost, self.skipped, stopped=stopped)
         if folder := self.config.getoption("conformance_report"):
             from .report import write
 
@@ -85,6 +89,8 @@ class Gathered:
         if old := sum(one["state"] == "outdated" for one in self.evidence["deviations"] if one["subject"] == test):
             counts["outdated deviation" + "s" * (old > 1)] = old
         missing = counts.pop("not applicable", 0)
+        if skipped := sum(node_id in self.skipped for node_id, _ in facts["collected"]):
+            counts["checks skipped"] = skipped
         words = ["verified", *sorted(counts.keys() - {"verified"})]
         said = ", ".join(f"{counts[word]} {word}" for word in words)
         reasons = Counter(one["reason"] for one in own if one["verdict"] == "not applicable").most_common()

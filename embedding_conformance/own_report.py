@@ -18,11 +18,14 @@ SELECTING = {"keyword": "-k", "markexpr": "-m", "lf": "--lf", "stepwise": "--sw"
 
 
 def assemble(config: pytest.Config, tests: dict[str, dict[str, Any]], results: dict[str, dict[str, Any]],
-             lost: dict[str, str], *, stopped: bool) -> dict[str, Any]:
-    """The evidence on all tests of the user's own; each is a subject, named by its node id."""
-    chosen = selection(config)
+             lost: dict[str, str], skipped: set[str], *, stopped: bool) -> dict[str, Any]:
+    """The evidence on all tests of the user's own; each is a subject, named by its node id. What the user skips counts as not
+    selected."""
+    checks = {node_id: (claims, test) for test, one in tests.items() for node_id, claims in one["collected"]}
+    left_out = {(claim, test) for node_id, (claims, test) in checks.items() if node_id in skipped for claim in claims}
+    chosen = [*selection(config), *(["skip"] if left_out else [])]
     first = next(iter(tests.values()))
-    collected = {node_id: (claims, test) for test, one in tests.items() for node_id, claims in one["collected"]}
+    collected = {node_id: one for node_id, one in checks.items() if node_id not in skipped}
     outcome = Outcome(
         opened={"subjects": [one["subject"] for one in tests.values()], "seed": first["seed"],
                 "environment": first["environment"], "started": first["started"],
@@ -31,11 +34,10 @@ def assemble(config: pytest.Config, tests: dict[str, dict[str, Any]], results: d
         # What was not selected is not known here, so that with a selection nothing is said of what does not apply.
         not_applicable={} if chosen else {(claim, test): why for test, one in tests.items()
                                           for claim, why in one["not_applicable"]},
-        partial={(claim, test) for test, one in tests.items() for claim in one["partial"]},
+        partial=left_out | {(claim, test) for test, one in tests.items() for claim in one["partial"]},
         seconds=sum(one["seconds"] for one in results.values()))
     if stopped:
         outcome.interrupted = bool(outcome.missing())
-        outcome.not_run = outcome.missing()
     else:
         outcome.lost = {node_id: lost.get(node_id, "the test was collected and never reported")
                         for node_id in outcome.missing()}
