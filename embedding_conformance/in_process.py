@@ -96,7 +96,7 @@ def check(subject: Any, *, reference: Any = None, declares: Mapping[str, Any] | 
         deviations=accepted.from_mapping(deviations or {}, "deviations", known))
     with _restored():
         try:
-            opened = open_given(subject, declares)
+            opened = open_given(subject, declares, chosen)
         except NoVerdict as refusal:
             outcome = Outcome(refused=(refusal.exit, str(refusal)))
         else:

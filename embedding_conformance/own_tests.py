@@ -35,6 +35,7 @@ from .evidence import ClaimViolation, Evidence
 from .gathered import Gathered
 from .handles import HANDLES
 from .plugin import OWN_TESTS
+from .report.failures import EXPLAINED
 from .subjects import Subject
 from .subjects.facets import FACETS
 from .subjects.given import open_given, qualified
@@ -206,7 +207,7 @@ def begin(config: pytest.Config, test: str, asked: Asked) -> Run:
 
 def opened(asked: Asked, test: str, seed: int) -> Run:
     """What a test asks for, opened. Raises `UsageError` for wrong arguments, `NoVerdict` for a subject that is not loaded."""
-    subject = open_given(asked.thing, asked.declares)
+    subject = open_given(asked.thing, asked.declares, asked.facets)
     check_facets(asked.facets, subject)
     accepted = from_mapping(asked.deviations, test, catalogue())
     subject.name = test
@@ -314,6 +315,7 @@ def describe(run: Run, item: pytest.Item, error: BaseException | None, report: p
             report.outcome = "skipped"
             report.wasxfail = "; ".join(dict.fromkeys(one.shown() for one in accepted if one))
         lines = [f"  measured   {data['message']}", f"  bound      {data['bound']}"]
+        lines += [f"  {label:<9}  {data[key]}" for key, label in EXPLAINED.items() if key in data]
         lines += [f"  {'worst' if not number else '':<9}  {line}" for number, line in enumerate(data["worst"])]
         report.longrepr = "\n".join([*lines, again])
     elif isinstance(error, (Vacuous, SubjectChanged)):

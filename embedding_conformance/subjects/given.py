@@ -10,14 +10,15 @@ from . import Subject, declared, open_subject
 from .python_object import from_object
 
 
-def open_given(thing: Any, declares: Mapping[str, Any] | None = None) -> Subject:
-    """The subject that an object, a class, a factory or a function is, or that a string names.
+def open_given(thing: Any, declares: Mapping[str, Any] | None = None, facets: frozenset[str] = frozenset()) -> Subject:
+    """The subject that an object, a class, a factory or a function is, or that a string names; where it can be two things,
+    `facets` settles which is meant.
 
     Raises `UsageError` when it is none, `NoVerdict` when it cannot be made.
     """
     if isinstance(thing, str):
-        return open_subject(thing, declares)
-    subject = from_object(thing, qualified(thing))
+        return open_subject(thing, declares, facets)
+    subject = from_object(thing, qualified(thing), facets)
     subject.declares |= declared(declares or {}, "declares")
     if subject.completed:
         subject.completed(subject)
