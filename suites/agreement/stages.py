@@ -341,12 +341,15 @@ def exchanged(whole: Any, texts: list[str], found: list[np.ndarray]) -> list[tup
 
     other: dict[int, int] = {}
     table = whole.weights()["embeddings.word_embeddings.weight"]
-    for ids_, rows in zip(whole.token_ids(texts), found, strict=True):
-        expected = whole.bert.input_vectors(ids_)
-        if rows.shape != expected.shape:
-            return []
+    expected = whole.input_vectors(texts)
+    if any(rows.shape != wanted.shape for rows, wanted in zip(found, expected, strict=True)):
+        return []
+    distances = [turned(rows, wanted)[0] for rows, wanted in zip(found, expected, strict=True)]
+    # What rounding does to all tokens alike is no exchange.
+    threshold = max(NOTHING, max(one.max() for one in distances) / diagnosis.CLOSER)
+    for ids_, rows, apart in zip(whole.token_ids(texts), found, distances, strict=True):
         _, position, kind = whole.bert.input_rows(ids_)
-        for place in np.flatnonzero(turned(rows, expected)[0] > NOTHING):
+        for place in np.flatnonzero(apart > threshold):
             if int(ids_[place]) not in other:
                 if len(other) == 4:
                     return []  # not a few rows

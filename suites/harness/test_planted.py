@@ -87,3 +87,25 @@ def test_every_planted_fault_is_refuted_and_named(kind, name):
 
 def test_a_sound_dynamic_int8_model_raises_no_alarm():
     assert judge(opened(whole_numbers(planted.Planted), precision="int8")) == {}
+
+
+#: planted faults that drown in what this int8 arithmetic loses, where no drift is declared
+DROWNED = frozenset({planted.TokenTypeOne, planted.OneBiasLost, planted.NoiseOnTheWeights})
+
+
+@pytest.mark.parametrize("kind", planted.FAULTS, ids=lambda kind: kind.__name__)
+def test_planted_in_a_dynamic_int8_model(kind):
+    """Without a declared drift; structural stages are exact at any precision."""
+    subject = opened(whole_numbers(kind), precision="int8")
+    exact_first = sorted(ORDER, key=lambda claim: claim in ("AGREE-04", "AGREE-05", "AGREE-08"))
+    refuted = any(judge(subject, (claim,)) for claim in exact_first)
+    assert refuted == (kind not in DROWNED)
+
+
+@pytest.mark.parametrize("kind", [planted.ClsForMean, planted.StrayPrefix, planted.TruncatedAt32],
+                         ids=lambda kind: kind.__name__)
+def test_a_black_box_is_refuted_and_named(kind):
+    """Only vectors are known of it."""
+    claim, looks_like = first_explained(opened(kind(), facets=("embedder",)))
+    assert claim == "AGREE-08"
+    assert looks_like.startswith(planted.FAULTS[kind]), looks_like
