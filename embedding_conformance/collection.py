@@ -30,7 +30,7 @@ from .rehearsal import rehearse
 from .subjects import DEFAULT, Subject, documents_text, limits, open_subject, parse_declaration
 from .subjects.facets import FACETS
 from .subjects.given import open_given
-from .texts import Text, agreement_texts, few_texts, read_texts
+from .texts import Text, agreement_texts, all_texts, few_texts, read_texts
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 #: a subject that was opened before pytest began, to be judged instead of those that the options name, and its reference
@@ -105,7 +105,7 @@ class Run:
         if isinstance(reference, str):
             self.reference = open_reference(reference, self.own)
         elif reference is not None:
-            self.reference = of_subject(open_given(reference), [*agreement_texts(), *self.own])
+            self.reference = of_subject(open_given(reference), [*all_texts(), *self.own])
 
     def argument(self, name: str) -> Any:
         """What the fixture `name` gives a check that is called without pytest, where that is not a handle."""

@@ -791,7 +791,7 @@ class Store(Handle):
         while (batch := self.call("batches", next, batches, None)) is not None:
             if not isinstance(batch, (tuple, list)) or len(batch) != 2:
                 raise ClaimViolation(f"batches gave {short(batch)}", "pairs of the number of a first row and an array")
-            summary.add(int(batch[0]), self.array("batches", batch[1], (None, None), finite=False))
+            summary.add(int(batch[0]), self.array("batches", batch[1], (None, None), finite=False, copied=False))
             report(summary.count)
         return summary
 

@@ -17,7 +17,7 @@ import numpy as np
 from . import recordings
 from .errors import UsageError
 from .subjects import Declaration, Subject, declared, open_subject
-from .texts import Text, agreement_texts
+from .texts import Text, agreement_texts, all_texts
 
 #: how the token states of a text [L, d] become one vector [d], by the names of sentence-transformers
 POOLINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -181,7 +181,7 @@ def open_reference(name: str, own: list[Text]) -> Reference:
     scheme, _, rest = name.partition(":")
     if scheme == "vectors" and rest and (reference := _stored(name, Path(rest), own)):
         return reference
-    return of_subject(open_subject(name), [*agreement_texts(), *own])
+    return of_subject(open_subject(name), [*all_texts(), *own])
 
 
 def of_subject(subject: Subject, texts: list[Text]) -> Reference:

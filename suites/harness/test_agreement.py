@@ -15,7 +15,7 @@ from embedding_conformance.handles import Embedder
 from embedding_conformance.reference import default_reference, of_subject, open_reference, unit
 from embedding_conformance.subjects import declared, open_subject
 from embedding_conformance.subjects.python_object import from_object
-from embedding_conformance.texts import Text, agreement_texts, few_texts, read_texts
+from embedding_conformance.texts import Text, agreement_texts, all_texts, few_texts, read_texts
 
 # --- texts -------------------------------------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ def test_a_difference_is_named_in_every_report_and_can_be_repeated(given):
     assert done.returncode == 1
     assert "looks like  agreement/rows-reversed" in done.stdout
     assert "--reference python:mine.py:plain --texts q.txt --seed 0 -k AGREE-10" in done.stdout
-    assert "reference" in done.stdout and f"{len(agreement_texts()) + 2}, of which those of q.txt" in done.stdout
+    assert "reference" in done.stdout and f"{len(all_texts()) + 2}, of which those of q.txt" in done.stdout
     for name in ("index.html", "summary.md", "junit.xml"):
         assert "agreement/rows-reversed" in (given.folder / "r" / name).read_text(encoding="utf-8")
     evidence = json.loads((given.folder / "r" / "evidence.json").read_text(encoding="utf-8"))
