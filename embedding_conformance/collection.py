@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import shlex
 import traceback
@@ -20,7 +21,7 @@ from . import pytest_fixtures
 from .claims import Catalogue
 from .deviations import Deviation
 from .errors import NoVerdict, Refusal, UsageError, nearest, said
-from .events import EventsFile, about, end_with_parent, environment, give_way
+from .events import PARENT, EventsFile, about, end_with_parent, environment, give_way
 from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover, metrics_of
@@ -180,9 +181,12 @@ def begin(config: pytest.Config) -> Run:
     # Workers of pytest-xdist get the same options; the events are written by the process that collects their reports.
     writes = option("conformance_events") and not hasattr(config, "workerinput")
     events = EventsFile(Path(option("conformance_events"))) if writes else None
+    if PARENT in os.environ or (option("conformance_events") and hasattr(config, "workerinput")):
+        Handle.alone = True
     if events:
-        end_with_parent()
-        give_way()
+        if PARENT in os.environ:  # else this is the process of a user who asked for a check of an object in it
+            end_with_parent()
+            give_way()
         config.pluginmanager.register(events, "conformance-events")
     try:
         run = _open(config, events)

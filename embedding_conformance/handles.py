@@ -34,6 +34,8 @@ class Handle:
     """Counts and guards the calls of one test on one facet of its subject."""
 
     facet = ""
+    #: whether this process is the run's own, so that no Ctrl-C of a user's reaches it and an interrupt is the subject's doing
+    alone = False
 
     def __init__(self, subject: Subject):
         self.subject = subject
@@ -71,6 +73,8 @@ class Handle:
         except (ClaimViolation, Refusal):  # an adapter found the answer wrong, or lost the subject
             raise
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not Handle.alone:
+                raise
             message = f"{method} raised {type(error).__name__}: {short_text(error)}"
             raise ClaimViolation(message, "an answer", raised=True) from error
 
