@@ -17,10 +17,11 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from . import home
-from .errors import UsageError, nearest
+from .errors import UsageError, nearest, said
 
 ID = re.compile(r"[A-Z]+-\d{2}")
 DOCUMENT_SOURCE = re.compile(r"(?P<document>\d{3}):(?P<first>\d+)(?:-(?P<last>\d+))?")
+ALIAS = re.compile(r"(?:^|[\s\[,{:-])\*[^\s*]", re.MULTILINE)
 REPORT_SOURCE = re.compile(r"[\w.-]+/[\w.-]+#\d+")
 # Chapters without claims: the harness's own tests and the benchmarks are not part of the specification.
 NOT_CHAPTERS = {"harness", "benchmarks"}
@@ -152,13 +153,23 @@ def load(root: Path | None = None) -> Catalogue:
 
 
 def read_yaml(path: Path) -> Any:
-    """Parse a YAML file; a syntax error or a file that is not there is a `UsageError` that says where."""
+    """Parse a YAML file. A syntax error, a file that is not there and one with aliases is a `UsageError` that says where.
+
+    A hundred lines of aliases can stand for more than any memory holds.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        text = path.read_text(encoding="utf-8")
+        # A parser's word is asked for only where the text looks like it, since that costs as much as reading the file.
+        aliases = ALIAS.search(text) and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader))
+        if not aliases:
+            return yaml.load(text, Loader=loader)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    # A date that is none is a ValueError, and what is nested too deeply a RecursionError.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not valid YAML: {said(error)}") from error
+    raise UsageError(f"{path}: aliases such as *name are not read here; write what they stand for")
 
 
 def _read(path: Path, chapter: str) -> list[Claim]:
@@ -169,7 +180,7 @@ def _read(path: Path, chapter: str) -> list[Claim]:
     for number, entry in enumerate(entries, 1):
         name = entry.get("id", f"entry {number}")
         try:
-            claims.append(Claim(**(entry | {"chapter": chapter})))
+            claims.append(Claim.model_validate(entry | {"chapter": chapter}))
         except ValidationError as error:
             raise UsageError(f"{path}: claim {name}: {_explain(error)}") from error
     return claims

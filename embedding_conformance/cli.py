@@ -38,7 +38,7 @@ Subjects:
   torch  bundled  formulas  tokenizers  store  service   the reference stack
   hf:documents                               the documents' own model
   openai:URL[@MODEL]                         an OpenAI-compatible /v1/embeddings; key from OPENAI_API_KEY
-  vectors:PATH[@COLUMN]                      stored vectors: .npy, .npz, .safetensors, .parquet, a folder of them
+  vectors:PATH[@COLUMN]                      stored vectors: npy, npz, safetensors, parquet, a folder, a recording
   documents                                  the documents' text, with --documents
   fault:CHAPTER/NAME                         a deliberately broken subject"""
 
@@ -269,8 +269,12 @@ def _recovered(path: Path) -> dict[str, Any]:
     from .report.evidence_file import Context, assemble
     from .run import replay
 
-    catalogue = load()
-    return assemble(Context(catalogue, passages.read(catalogue, None), proof.read_records(catalogue), command=[]), replay(path))
+    catalogue, outcome = load(), replay(path)
+    context = Context(catalogue, passages.read(catalogue, None), proof.read_records(catalogue), command=[])
+    try:
+        return assemble(context, outcome)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:  # each line is one, but not of what a run does
+        raise UsageError(f"{path}: no events of a run: {type(error).__name__}: {said(error)}") from error
 
 
 def report_folder() -> Path:

@@ -7,6 +7,7 @@ only if what it leaves unexplained is at most a quarter of what there was, and o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,6 +20,8 @@ from .proof import Specimen, specimens
 CLOSER = 4
 #: two faults that make the same of the reference, up to this, are one
 SAME = 1e-12
+#: what a fault raises where it has nothing to take hold of
+INAPPLICABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -85,13 +88,13 @@ def tried(whole: Any, seams: Sequence[str], ask: Callable[[Any], Any],
     """
     answers: list[tuple[str, Any]] = []
     for one in candidates(*seams):
-        try:
+        with suppress(*INAPPLICABLE):
             answers.append((one.name, ask(one.change(whole))))
-            if one.variants is not None:
-                answers += [(f"{one.name} ({label})", ask(broken)) for label, broken in one.variants(whole)
-                            if promising(broken)]
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            continue
+        with suppress(*INAPPLICABLE):
+            for label, broken in one.variants(whole) if one.variants else ():
+                with suppress(*INAPPLICABLE):
+                    if promising(broken):
+                        answers.append((f"{one.name} ({label})", ask(broken)))
     return answers
 
 

@@ -180,7 +180,7 @@ class Evidence:
             raise HarnessFault(f"a distance and its bound must be numbers: {bound.why}")
         with np.errstate(divide="ignore", invalid="ignore"):
             used = np.where(distances == 0, 0.0, distances / limit)
-        place = int(np.argmax(used))
+        place = int(np.argmax(np.where(used > 1, distances, -1) if (used > 1).any() else used))
         lines = list(worst(place))
         self.comparisons.append(Comparison("at most", distances.size, float(distances[place]), float(limit[place]),
                                            bound.why, lines[0] if lines else ""))

@@ -67,9 +67,12 @@ class Gathered:
 
     def summarize(self, terminal: Any) -> None:
         """The section of the terminal's summary: a line for each test of the user's own."""
-        if self.evidence is None:
+        if self.evidence is None and not self.results:
             return
         terminal.write_sep("-", "embedding conformance")
+        if self.evidence is None:
+            terminal.write_line("no process lived to say what was judged, so nothing is known of the whole")
+            return
         for test, facts in self.tests.items():
             terminal.write_line(self._line(test, facts))
         if self.written:

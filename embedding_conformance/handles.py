@@ -688,14 +688,15 @@ class Index(Handle):
 
     facet = "index"
 
-    def build(self, vectors: np.ndarray, metric: str) -> None:
-        """Store vectors [N, d]; metric is "cosine", "dot" or "euclidean"."""
+    def build(self, vectors: np.ndarray, metric: str, *, as_laid_out: bool = False) -> None:
+        """Store vectors [N, d]; metric is "cosine", "dot" or "euclidean". They are copied, and so are laid out by rows and
+        writable, unless their layout is what the claim is about."""
         self._count = len(vectors)
-        self.call("build", self.object.build, vectors.copy(), metric)
+        self.call("build", self.object.build, vectors if as_laid_out else vectors.copy(), metric)
 
-    def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, queries: np.ndarray, k: int, *, as_laid_out: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """queries [M, d] -> indices and scores [M, min(k, N)], nearest first, larger scores closer."""
-        answer = self.call("search", self.object.search, queries.copy(), k)
+        answer = self.call("search", self.object.search, queries if as_laid_out else queries.copy(), k)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             raise ClaimViolation(f"search returned {short(answer)}", "a tuple of indices, scores")
         shape = (len(queries), min(k, self._count))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -53,6 +54,20 @@ class OwnTest(pytest.Collector):
     def __init__(self, asked: Asked, **keys: Any):
         super().__init__(**keys)
         self.asked = asked
+
+    @classmethod
+    def below(cls, collector: pytest.Module | pytest.Class, name: str, test: FunctionType, asked: Asked) -> OwnTest:
+        """The test `name` of a module or a class. A class of the user's is no parent of it, only part of its node id, since
+        pytest would take the suites' functions for its methods; its marks and its name in ``-k`` hold all the same."""
+        module = collector.getparent(pytest.Module)
+        assert module is not None
+        node: OwnTest = cls.from_parent(module, name=name, nodeid=f"{collector.nodeid}::{name}", asked=asked)
+        for parent in collector.listchain():
+            if isinstance(parent, pytest.Class):
+                node.own_markers += parent.own_markers
+                node.extra_keyword_matches.add(parent.name)
+        node.own_markers += getattr(test, "pytestmark", [])
+        return node
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """The chapters that concern the subject, then the deviations that are accepted."""
@@ -241,11 +256,9 @@ def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
     def test(**given: Any) -> Any:
         return function(**{own.get(name, name): value for name, value in given.items()})
 
-    # Below a class of the user's pytest would take the first parameter for `self`, unless one is positional only.
-    nobody = inspect.Parameter("_", inspect.Parameter.POSITIONAL_ONLY)
-    test.__signature__ = signature.replace(parameters=[nobody, *(  # type: ignore[attr-defined]
+    test.__signature__ = signature.replace(parameters=[  # type: ignore[attr-defined]
         parameter.replace(name=PREFIX + name) if name not in parametrized else parameter
-        for name, parameter in signature.parameters.items())])
+        for name, parameter in signature.parameters.items()])
     return test
 
 

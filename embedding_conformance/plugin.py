@@ -102,12 +102,11 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> pytest.Collector | None:
-    asked = vars(obj).get(REQUEST) if isinstance(obj, FunctionType) else None
-    if asked is None or not collector.funcnamefilter(name):
+    if not isinstance(obj, FunctionType) or REQUEST not in vars(obj) or not collector.funcnamefilter(name):
         return None
     from .own_tests import OwnTest
 
-    return OwnTest.from_parent(collector, name=name, asked=asked)
+    return OwnTest.below(collector, name, obj, vars(obj)[REQUEST])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -193,7 +192,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if tests := config.pluginmanager.get_plugin(OWN_TESTS):
         tests.summarize(terminalreporter)
-    if config.getoption("conformance_report") and not (tests and tests.written):
+    if config.getoption("conformance_report") and not (tests and tests.results):
         terminalreporter.write_line("embedding conformance: no test of conformance(...) was run, and no report written")
     if not _judging():
         return

@@ -36,7 +36,7 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         problems.append(f"the harness broke: {outcome.broke}")
     for chapter in {claim.chapter for claim in left_out}:
         del assessment.records[chapter]
-    if not write:
+    if not write and not outcome.interrupted:
         problems += _moved(catalogue, assessment)
     if not plan.keyword and not outcome.interrupted:
         if write and not problems:

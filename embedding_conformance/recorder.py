@@ -56,8 +56,7 @@ def _embedded(subject: Any, texts: list[str]) -> Any:
         found = np.asarray(subject.facet("embedder").embed(list(texts)))
     except Exception as error:
         # What was raised may quote a text, and goes to a terminal.
-        raise NoVerdict(f"{subject.name} raised {type(error).__name__} on one of {len(texts)} texts; nothing is kept") \
-            from error
+        raise NoVerdict(f"{subject.name} raised {type(error).__name__} for {len(texts)} texts; nothing is kept") from error
     if found.ndim != 2 or len(found) != len(texts) or found.dtype.kind not in "fiuV" or not np.isfinite(found).all():
         raise NoVerdict(f"{subject.name} gave {found.dtype} of shape {list(found.shape)} for {len(texts)} texts, or numbers "
                         "that are not finite; nothing is kept")

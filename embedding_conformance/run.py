@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from . import events
 from .claims import NOT_CHAPTERS, suites
-from .errors import Exit, UsageError, printable
+from .errors import Exit, UsageError, printable, said
 from .events import PARENT
 from .interrupts import Interrupts
 from .subjects.hub import MAY_FETCH
@@ -111,10 +111,10 @@ def replay(path: Path) -> Outcome:
         with path.open("rb") as written:
             watch = _Watch(written, outcome, lambda outcome, event: None)
             watch.read()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path}: no events of a run: {error}") from error
+        outcome.seconds = sum(result["seconds"] for result in outcome.results.values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{path}: no events of a run: {said(error)}") from error
     outcome.interrupted = not watch.refused and (watch.finished is None or bool(outcome.missing()))
-    outcome.seconds = sum(result["seconds"] for result in outcome.results.values())
     return outcome
 
 

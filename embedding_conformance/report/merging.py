@@ -24,6 +24,9 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
     for key, name in COMMON.items():
         if any(part[key] != parts[0][key] for part in parts):
             raise UsageError(f"these runs cannot be merged: they were made with different {name}")
+    references = [part["reference"] for part in parts if part.get("reference")]
+    if any(one != references[0] for one in references):
+        raise UsageError("these runs cannot be merged: their subjects were compared with different references")
     results = sorted((result for part in parts for result in part["results"]), key=lambda one: one["nodeid"])
     lost = sorted((one for part in parts for one in part["reconciliation"]["lost"]), key=lambda one: one["nodeid"])
     judged = [one["nodeid"] for one in [*results, *lost]]
@@ -39,6 +42,7 @@ def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
         "environment": parts[0]["environment"] if len({part["fingerprint"] for part in parts}) == 1 else {},
         "fingerprint": parts[0]["fingerprint"] if len({part["fingerprint"] for part in parts}) == 1 else "",
         "subjects": list({one["name"]: one for part in parts for one in part["subjects"]}.values()),
+        "reference": references[0] if references else None,
         "documents": documents,
         "proof": {**parts[0]["proof"], "outdated": sorted({one for part in parts for one in part["proof"]["outdated"]})},
         "claims": _claims(parts),

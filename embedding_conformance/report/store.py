@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from .. import verdict
 from ..claims import Catalogue, Claim
 from ..deviations import Deviation
-from ..errors import Exit, UsageError
+from ..errors import Exit, UsageError, said
 from .evidence_file import standing, word_of
 from .schema import SCHEMA, Evidence
 
@@ -121,8 +121,8 @@ def load(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UsageError(f"{path}: no evidence, or cut off: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: no evidence, or cut off: {said(error)}") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = data.get("schema", "none") if isinstance(data, dict) else "none"
         raise UsageError(f"{path}: its schema is {found}, and this version reads {SCHEMA}")

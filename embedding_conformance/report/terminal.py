@@ -195,8 +195,8 @@ class Terminal:
 
     def _facts(self, evidence: dict[str, Any], page: Path | None, draft: Path | None) -> None:
         counts = evidence["verdict"]["counts"]
-        if tightest := closest(evidence):
-            self._line(f"  closest    {tightest}")
+        if near := closest(evidence):
+            self._line(f"  closest    {near}")
         for name, lost in drift(evidence):
             self._line(f"  drift      {name}: {lost}")
         if counts["verified"]:
@@ -218,7 +218,7 @@ class Terminal:
         if not evidence["documents"]["given"]:
             self._line("  documents  not given: their passages were not checked (--documents DIR)")
         if draft is not None:
-            self._line(f"  accept     {near(draft)} is drafted: write the reasons, then --deviations")
+            self._line(f"  accept     {typed(draft)} is drafted: write the reasons, then --deviations")
         if page is not None:
             self._line(f"  report     {page.resolve().as_uri()}")
         if evidence["verdict"]["word"] == "verified" and not self.named:
@@ -234,7 +234,7 @@ class Terminal:
         click.echo(f"\r\x1b[K{text[:columns - 1]}", nl=False)
 
 
-def near(path: Path) -> str:
+def typed(path: Path) -> str:
     """A path as it is typed in the working folder."""
     full = path.resolve()
     return str(full.relative_to(Path.cwd())) if full.is_relative_to(Path.cwd()) else str(full)

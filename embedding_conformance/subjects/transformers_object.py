@@ -70,7 +70,7 @@ def from_tokenizer(thing: Any, name: str) -> Subject:
 
 def from_model(model: Any, tokenizer: Any, name: str) -> Subject:
     """A model with its tokenizer; an embedder too where the user declares a pooling."""
-    from .torch_stack import TorchLayer
+    from .torch_stack import TorchLayer, of_a_model
 
     backend = fast(tokenizer, name)
     body = model.base_model.eval()
@@ -81,11 +81,12 @@ def from_model(model: Any, tokenizer: Any, name: str) -> Subject:
     declares = (declared({"out_of_range_below": "raise", "out_of_range_above": "raise"}, "torch.nn.Embedding")
                 | {key: Declaration(one.value, "the model's config") for key, one in plain.items()} | kept | precision(model))
     facet = facet_of(tokenizer, name)
-    capabilities = {"layer.table", "layer.lookup", "layer.gradient", "layer.padding_id",
+    words = body.get_input_embeddings()
+    capabilities = {*of_a_model(words),
                     *(one for one in (MODEL if "architecture" in plain else OTHER) if not one.startswith("embedder."))}
     subject = Subject(name=name, title=f"{name}, {type(model).__name__} with its tokenizer", makers={}, declares=declares,
                       capabilities=frozenset(capabilities), completed=offer_embedder)
-    source = LayerSource(lambda: TorchLayer(body.get_input_embeddings()))
+    source = LayerSource(lambda: TorchLayer(words))
 
     def encoder() -> BertEncoder:
         value = {key: declaration.value for key, declaration in subject.declares.items()}

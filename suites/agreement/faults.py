@@ -126,8 +126,9 @@ def last_special_token_missing(encoder):
 @fault("encoder", ["AGREE-01", "AGREE-02"], seam="ids")
 def special_tokens_twice(encoder):
     """The special tokens are added to ids that have them."""
-    return with_ids(encoder, lambda texts: [np.concatenate([ids[:1], ids, ids[-1:]]) if len(ids) < encoder.max_seq_length - 1
-                                            else ids for ids in encoder.token_ids(texts)])
+    positions = encoder.config()["max_position_embeddings"]
+    return with_ids(encoder, lambda texts: [np.concatenate([ids[:1], ids, ids[-1:]]) if len(ids) < positions - 1 else ids
+                                            for ids in encoder.token_ids(texts)])
 
 
 @fault("encoder", ["AGREE-01"], seam="ids", source="vllm-project/vllm#11184")

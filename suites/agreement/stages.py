@@ -19,9 +19,9 @@ from ...reference import Reference
 from ..encoder_input.oracle import gaps
 
 #: texts of one batch: pooling is judged, and faults are tried, on so many
-SAMPLE = 9
-#: texts longer than this many characters are left out of the sample, since faults are tried in NumPy
-LONG = 900
+SAMPLE = 8
+#: texts of more characters than these are left out of the sample, since faults are tried in NumPy: of states, of vectors
+SHORT, LONG = 300, 900
 #: the largest difference that is called none: what two ways to compute the same in float32 differ by, in 1 - cosine
 NOTHING = 1e-9
 
@@ -51,9 +51,9 @@ def shown(reference: Reference, text: str) -> str:
     return next(one.shown() for one in reference.texts if one.text == text)
 
 
-def sample(reference: Reference, first: Sequence[str] = ()) -> list[str]:
+def sample(reference: Reference, first: Sequence[str] = (), limit: int = SHORT) -> list[str]:
     """Texts for one batch: up to four of those named first, and others of every length up to a limit, in the file's order."""
-    short = [one.text for one in reference.texts if len(one.text) <= LONG] or texts_of(reference)[:SAMPLE]
+    short = [one.text for one in reference.texts if len(one.text) <= limit] or texts_of(reference)[:SAMPLE]
     by_length = sorted(short, key=len)
     even = [by_length[int(i)] for i in np.linspace(0, len(by_length) - 1, SAMPLE)]
     chosen = list(dict.fromkeys([*[text for text in first if text in short][:4], *even[::-1]]))[:SAMPLE]
@@ -296,8 +296,15 @@ def explained(reference: Reference, subject: Any,
               look: Callable[[], diagnosis.Diagnosis] | None) -> Callable[[], Explanation]:
     """An explanation to be asked for when a stage differs."""
     def explain() -> Explanation:
-        return Explanation(str(look()) if look else "", stages_of(subject, reference))
+        if "agreement stages" not in subject.memory:
+            subject.memory["agreement stages"] = stages_of(subject, reference)
+        return Explanation(str(look()) if look else "", subject.memory["agreement stages"])
     return explain
+
+
+def at_its_stage(subject: Any, reference: Reference) -> bool:
+    """Whether a difference of vectors is explained by the stage where it begins, since both can be looked into."""
+    return "encoder.hidden_states" in subject.capabilities and "reference.hidden_states" in reference.capabilities
 
 
 def look_at_ids(encoder: Encoder, reference: Reference) -> diagnosis.Diagnosis:
@@ -305,7 +312,8 @@ def look_at_ids(encoder: Encoder, reference: Reference) -> diagnosis.Diagnosis:
     found = encoder.token_ids(texts)
     whole = reference.whole or TokensOnly(reference)
     plain = reference.token_ids(texts)
-    return diagnosis.explain(diagnosis.ids_apart(found, plain), diagnosis.tried(whole, ["ids"], lambda broken: broken.token_ids(texts)),
+    attempts = diagnosis.tried(whole, ["ids"], lambda broken: broken.token_ids(texts))
+    return diagnosis.explain(diagnosis.ids_apart(found, plain), attempts,
                              lambda answer: diagnosis.ids_apart(found, answer), diagnosis.ids_apart)
 
 
@@ -362,7 +370,7 @@ def look_at_states(encoder: Encoder, reference: Reference, worst: Sequence[str] 
                              lambda answer: diagnosis.apart(found, answer), diagnosis.apart)
 
 
-def look_at_pooling(reference: Reference, last: Finish, seams: Sequence[str] = ("pooling",)) -> diagnosis.Diagnosis:
+def look_at_pooling(reference: Reference, last: Finish, seams: Sequence[str] = ("pooling", "rows")) -> diagnosis.Diagnosis:
     """Faults of pooling on the subject's own states, so that what the network lost does not blur them."""
     own = OwnStates(reference, last)
 
@@ -395,7 +403,7 @@ class OwnStates:
 
 def look_at_vectors(embedder: Embedder, reference: Reference, worst: Sequence[str] = ()) -> diagnosis.Diagnosis:
     """Faults of every stage, on one batch; without a model to apply them to, those that a text or a row shows."""
-    texts = sample(reference, worst)
+    texts = sample(reference, worst, LONG)
     found = embedder.embed(texts, fresh=True).astype(np.float64)
     plain = reference.embed(texts)
     whole = reference.whole
@@ -414,14 +422,16 @@ def look_at_vectors(embedder: Embedder, reference: Reference, worst: Sequence[st
 
 def closer(whole: Any, texts: list[str], found: np.ndarray, plain: np.ndarray,
            ask: Callable[[Any, list[str]], np.ndarray]) -> Callable[[Any], bool]:
-    """Whether a variant of a fault comes closer than no fault on the two texts that differ most among the shorter ones."""
-    shorter = sorted(range(len(texts)), key=lambda row: len(texts[row]))[:max(2, len(texts) - 2)]
+    """Whether a variant of a fault comes closer than no fault on one text, the shorter one that differs most.
+
+    Where only longer texts differ, every variant is promising.
+    """
+    shorter = sorted(range(len(texts)), key=lambda row: len(texts[row]))[:1 + len(texts) // 2]
     distances = [diagnosis.apart(found[row:row + 1], plain[row:row + 1]) for row in shorter]
-    rows = sorted(shorter[int(place)] for place in np.argsort(distances)[-2:])
-    few, own = [texts[row] for row in rows], found[rows]
+    row = shorter[int(np.argmax(distances))]
 
     def promising(broken: Any) -> bool:
-        return diagnosis.apart(own, ask(broken, few)) < diagnosis.apart(own, plain[rows]) / 2
+        return max(distances) < NOTHING or diagnosis.apart(found[row:row + 1], ask(broken, [texts[row]])) < max(distances) / 2
     return promising
 
 

@@ -21,6 +21,8 @@ def test_input_sublayer(encoder, reference, evidence):
     look = stages.explained(reference, encoder.subject, reference.oracle and (
         lambda: stages.look_at_inputs(encoder, reference, stages.worst_texts(pair[0]))))
     both(evidence, pair, look)
+    no_tier(evidence, encoder, reference, pair[0], encoder.input_vectors(pair[0].texts[:1])[0],
+            lambda: stages.look_at_inputs(encoder, reference, stages.worst_texts(pair[0])))
 
 
 @pytest.mark.claim("AGREE-05")

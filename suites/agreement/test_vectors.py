@@ -5,6 +5,7 @@ import pytest
 
 from ...bounds import Bound
 from ...data import generator
+from ...reference import unit
 from . import stages
 from .test_stages import both, no_tier
 
@@ -22,11 +23,13 @@ SHOWN = 3
 def test_vectors(embedder, reference, evidence):
     """All texts: the worst row by direction, and by length."""
     pair = stages.vectors(embedder, reference)
-    look = stages.explained(reference, embedder.subject,
-                            lambda: stages.look_at_vectors(embedder, reference, stages.worst_texts(pair[0])))
+    inside = stages.at_its_stage(embedder.subject, reference)
+    look = stages.explained(reference, embedder.subject, None if inside else (
+        lambda: stages.look_at_vectors(embedder, reference, stages.worst_texts(pair[0]))))
     both(evidence, pair, look)
-    no_tier(evidence, embedder, reference, pair[0], embedder.embed(stages.texts_of(reference)),
-            lambda: stages.look_at_vectors(embedder, reference))
+    if not inside:
+        no_tier(evidence, embedder, reference, pair[0], embedder.embed(stages.texts_of(reference)),
+                lambda: stages.look_at_vectors(embedder, reference))
 
 
 @pytest.mark.claim("AGREE-09")
@@ -40,14 +43,14 @@ def test_width(embedder, reference, evidence):
 def test_rows_belong_to_their_texts(embedder, reference, evidence, seed):
     """Distinct texts in an order drawn from the seed: no row is nearer to another text's reference than to its own."""
     texts = stages.texts_of(reference)
-    vectors = stages.unit(reference.embed(texts).astype(np.float64))
+    vectors = unit(reference.embed(texts).astype(np.float64))
     chosen = []
     for row in generator(seed, "rows of a reference").permutation(len(texts)):
         if all(1 - vectors[row] @ vectors[other] > DISTINCT for other in chosen):
             chosen.append(row)
         if len(chosen) == 32:
             break
-    found = stages.unit(embedder.embed([texts[row] for row in chosen], fresh=True).astype(np.float64))
+    found = unit(embedder.embed([texts[row] for row in chosen], fresh=True).astype(np.float64))
     expected = vectors[chosen]
     evidence.equal(list(found.shape), list(expected.shape))
     distance = 1 - found @ expected.T
@@ -58,15 +61,16 @@ def test_rows_belong_to_their_texts(embedder, reference, evidence, seed):
         other = int(distance[place].argmin())
         return [f"row {place}, {stages.shown(reference, texts[chosen[place]])}",
                 f"reference of row {other}: {distance[place, other]:.3g} in 1 - cosine, own: {distance[place, place]:.3g}"]
-    look = stages.explained(reference, embedder.subject, lambda: stages.look_at_vectors(embedder, reference))
+    look = stages.explained(reference, embedder.subject, None if stages.at_its_stage(embedder.subject, reference) else (
+        lambda: stages.look_at_vectors(embedder, reference)))
     evidence.texts_agree(elsewhere.astype(float), Bound(0.0, f"distinct texts lie {DISTINCT} apart or more"),
                          "0 at its place, 1 the row of another text", worst, look)
 
 
 def nearest(vectors, k):
     """The k nearest rows of each row by cosine, itself left out."""
-    unit = stages.unit(vectors.astype(np.float64))
-    scores = unit @ unit.T
+    rows = unit(vectors.astype(np.float64))
+    scores = rows @ rows.T
     np.fill_diagonal(scores, -np.inf)
     return scores.argsort(axis=1, kind="stable")[:, ::-1][:, :k], scores
 

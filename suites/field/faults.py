@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     faults_embedder,
     faults_embedder_declared,
     faults_gallery,
+    faults_index,
     faults_layer,
     faults_module,
     faults_parts,

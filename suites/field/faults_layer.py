@@ -501,8 +501,8 @@ def saved_in_eight_bits(module):
     import torch
 
     def state_dict(self, *args, **kwargs):
-        whole = torch.nn.Embedding.state_dict(self, *args, **kwargs)
-        return {key: value.to(torch.float8_e4m3fn) for key, value in whole.items()}
+        state = torch.nn.Embedding.state_dict(self, *args, **kwargs)
+        return {key: value.to(torch.float8_e4m3fn) for key, value in state.items()}
     return with_embedding(module, state_dict=state_dict)
 
 

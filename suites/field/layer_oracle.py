@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import exp, lgamma, log, log1p
+
 import numpy as np
 
+from ... import bounds
 from ...data import generator
 
 LAYOUTS = {
@@ -57,6 +60,44 @@ def above(word: str, outside: int, rows: int) -> int | str:
     if word == "raise":
         return "refused"
     return {"clamp": rows - 1, "wrap": outside % rows}.get(word, word)
+
+
+def fewest_hits(count: int, share: float) -> int:
+    """How many of `count` independent draws hit, at least, in all but one of a billion runs, where each hits with `share`.
+
+    The lower tail of the binomial distribution, added up exactly; so a share is refuted when the upper end of the exact
+    interval (Clopper and Pearson 1934) around what was found lies below it.
+    """
+    if share >= 1:
+        return count
+    tail = 0.0
+    for hits in range(count + 1):
+        tail += exp(lgamma(count + 1) - lgamma(hits + 1) - lgamma(count - hits + 1)
+                    + (hits * log(share) if hits else 0) + (count - hits) * log1p(-share))
+        if tail >= bounds.FALSE_ALARM:
+            return hits
+    return count
+
+
+def clusters(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors [1500, 24] and queries [150, 24], float32: forty directions with scatter, and queries beside stored vectors."""
+    random = generator(seed, "clusters")
+    centres = 3 * random.standard_normal((40, 24))
+    vectors = centres[random.integers(0, 40, 1500)] + random.standard_normal((1500, 24))
+    queries = vectors[random.permutation(1500)[:150]] + 0.3 * random.standard_normal((150, 24))
+    return vectors.astype(np.float32), queries.astype(np.float32)
+
+
+def brute_force(queries: np.ndarray, vectors: np.ndarray, metric: str) -> np.ndarray:
+    """[M, N] float64: every score, without a matrix product, which the judged code may use."""
+    q, x = queries.astype(np.float64), vectors.astype(np.float64)
+    if metric == "euclidean":
+        return -np.stack([np.sqrt(((x - one) ** 2).sum(axis=1)) for one in q])
+    products = np.stack([(x * one).sum(axis=1) for one in q])
+    if metric == "dot":
+        return products
+    lengths = [np.sqrt((array**2).sum(axis=1)) for array in (q, x)]
+    return products / np.outer(*lengths)
 
 
 def rows_of_many_sizes(seed: int) -> np.ndarray:

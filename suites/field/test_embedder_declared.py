@@ -119,11 +119,11 @@ def test_roles_differ_whichever_was_asked_first(embedder, evidence, seed):
 
 @pytest.mark.claim("FIELD-29")
 def test_vectors_are_pooled_from_the_subjects_own_states(encoder, embedder, evidence, seed):
-    """Sentences, texts made from the seed and other scripts, in each role: against their own states, pooled as declared."""
+    """Sentences and texts made from the seed, in each role: against their own states, pooled as declared."""
     word = declared(embedder, "pooling")
     if word not in POOLINGS:
         raise ClaimViolation(f"it declares pooling={word}", f"one of {', '.join(POOLINGS)}")
-    texts = [*core(seed)[8:13], *probe()["scripts"][:2]]
+    texts = [*core(seed)[8:13], *(pair[0] for pair in probe()["edits"][:2])]
     query, document = prompts_of(embedder)
     roles = [(document, embedder.embed)] + ([(query, embedder.embed_query)] if offers_queries(embedder) else [])
     for prompt, ask in roles:

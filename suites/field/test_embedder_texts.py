@@ -76,13 +76,13 @@ def test_an_edit_anywhere_changes_the_vector(embedder, evidence):
 
 
 @pytest.mark.claim("FIELD-15")
-@pytest.mark.parametrize("place", [0, 20, 39])
+@pytest.mark.parametrize("place", [0, 10, 19])
 def test_an_edit_of_a_new_text_changes_the_vector(embedder, evidence, seed, place):
-    """A text of forty words made from the seed, with another word at the beginning, in the middle, at the end."""
-    words = generated_texts(seed, "edited", (40,))[0].split()
+    """A text of twenty words made from the seed, with another word at the beginning, in the middle, at the end."""
+    words = generated_texts(seed, "edited", (20,))[0].split()
     changed = [*words[:place], OTHER[place % len(OTHER)], *words[place + 1:]]
     apart(evidence, embedder, *(alone(embedder, [" ".join(text)]) for text in (words, changed)),
-          f"word {place + 1} of forty is another")
+          f"word {place + 1} of twenty is another")
 
 
 def nearer(evidence, embedder, found, others, closest):
@@ -132,4 +132,5 @@ def test_a_synonym_is_nearer_than_another_word(embedder, evidence, seed):
         sentences += [carrier.format(one) for one in (SYNONYMS[word][side], SYNONYMS[word][1 - side], SYNONYMS[other][side])]
     triples = embedder.embed(sentences).reshape(24, 3, -1)
     won = sum(bool(distance[0, 1] < distance[0, 2]) for distance in map(distances, triples))
-    evidence.greater(won, 12, 7, "19 of 24; chance has 12 and reaches 19 once in 300 times, the trained model had 23 and 24")
+    evidence.greater(won, 12, 7, "19 of 24; chance has 12 and reaches 19 once in 300 times, "
+                                  "the trained model had 24 with each of nine seeds")

@@ -202,16 +202,23 @@ def test_coverage_that_must_be_reached_is_not_disturbed(repository):
 
 def test_a_deviation_that_is_outdated_fails_by_itself_and_without_its_checks(tmp_path):
     repository = Repository(tmp_path)
+    repository.write("pytest.ini", INI.format(more="").replace("test_wrong", "test_skipped"))
     repository.write("tests/test_x.py", """
+import pytest
 from embedding_conformance import conformance
 from mylib import Layer
 
 class TestGroup:
+    @pytest.fixture(autouse=True)
+    def prepared(self):
+        self.value = 1
+
+    test_skipped = pytest.mark.skip("not now")(conformance(Layer))
     test_layer = conformance(Layer, deviations={
         "LOOKUP-08": {"because": "by design", "until": "2020-01-31"}, "LOOKUP-01": "mended long ago", "LOOKUP-99": "no claim",
         "LOOKUP-02": {"because": "x", "case": "nowhere"}, "PAD-03": "there is no gradient"})
 """)
-    done = repository.pytest("-q", "-k", "deviations or LOOKUP-08 or LOOKUP-01 or LOOKUP-02")
+    done = repository.pytest("-q", "-k", "TestGroup and not skipped and (deviations or LOOKUP-08 or LOOKUP-01 or LOOKUP-02)")
     summary = repository.summary(done)
     assert done.returncode == 1 and summary["failed"] == 5 and summary["skipped"] == 1, done.stdout
     for said in ("it ended on 2020-01-31: mend the failure", "it no longer fails: remove the entry", "LOOKUP-99 names no claim",
@@ -219,6 +226,8 @@ class TestGroup:
         assert said in done.stdout, said
     alone = repository.pytest("-q", "tests/test_x.py::TestGroup::test_layer::deviations[LOOKUP-08]")
     assert alone.returncode == 1 and repository.summary(alone)["failed"] == 1
+    skipped = repository.pytest("-q", "tests/test_x.py::TestGroup::test_skipped::one_hot")
+    assert skipped.returncode == 0 and repository.summary(skipped).keys() <= {"skipped", "in"}, skipped.stdout
 
 
 @pytest.mark.parametrize(("call", "said"), [

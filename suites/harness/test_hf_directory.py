@@ -126,6 +126,22 @@ def test_names_of_models_with_a_head_are_understood(directory, made):
     np.testing.assert_array_equal(found, expected)
 
 
+def test_weights_in_several_files_are_one_model(directory, made):
+    """As the index says; the digest is that of all of them."""
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(made / "model.safetensors")
+    files = {name: f"model-0000{1 + i % 2}-of-00002.safetensors" for i, name in enumerate(sorted(weights))}
+    for file in set(files.values()):
+        save_file({name: tensor for name, tensor in weights.items() if files[name] == file}, directory / file)
+    (directory / "model.safetensors").unlink()
+    write(directory / "model.safetensors.index.json", {"metadata": {}, "weight_map": files})
+    subject, whole = (open_subject(f"hf:{folder}") for folder in (directory, made))
+    np.testing.assert_array_equal(Encoder(subject).hidden_states(["king"])[0], Encoder(whole).hidden_states(["king"])[0])
+    assert Encoder(subject).weights().keys() == Encoder(whole).weights().keys()
+    assert subject.facts["sha256"] != whole.facts["sha256"] and subject.declares["precision"].value == "float32"
+
+
 def test_half_precision_is_kept(directory, made):
     """The model has the format of its file."""
     from safetensors.torch import load_file, save_file

@@ -130,3 +130,28 @@ def test_a_later_declaration_wins_and_keeps_its_origin():
     assert "--declare out_of_range_below=raise" not in subject.does_not_declare({"out_of_range_above": "raise"})
     assert "it declares out_of_range_below=wrap" in subject.does_not_declare({"out_of_range_below": "raise"})
     assert "--declare normalized=true" in subject.does_not_declare({"normalized": True})
+
+
+def test_a_list_stands_for_any_of_its_values_and_any_for_every_promise():
+    subject = from_object(Layer, "Layer")
+    subject.declares = declared({"precision": "int8", "out_of_range_below": "undefined"}, "here")
+    assert not subject.does_not_declare({"precision": ["int8", "int4"]})
+    assert not subject.does_not_declare({"precision": "any"})
+    assert subject.does_not_declare({"precision": ["float32", "float64"]}) == \
+        "it declares precision=int8, and this needs float32 or float64"
+    assert subject.does_not_declare({"out_of_range_below": "any"})
+    assert subject.does_not_declare({"recall": "any"}) == "it does not declare recall (--declare recall=...)"
+
+
+def test_a_declared_metric_limits_what_is_judged():
+    subject = from_object(Layer, "Layer")
+    assert not subject.declares_other_metric({"dot"})
+    subject.declares = declared({"metric": "cosine"}, "here")
+    assert not subject.declares_other_metric({"cosine"}) and not subject.declares_other_metric(set())
+    assert subject.declares_other_metric({"cosine", "dot"}) == "it declares metric=cosine, and this needs cosine and dot"
+
+
+def test_an_approximate_index_says_how_much_it_finds():
+    with pytest.raises(UsageError, match=r"recall=0\.95"):
+        open_subject("formulas", {"exact": False})
+    open_subject("formulas", {"exact": False, "recall": 0.5})

@@ -4,8 +4,12 @@ import json
 import struct
 import zipfile
 
+import ml_dtypes
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import save_file
 
 from embedding_conformance.errors import NoVerdict, UsageError
 from embedding_conformance.handles import Store
@@ -30,12 +34,10 @@ def read(path):
 
 
 def save_parquet(path, columns, **options):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table(columns), path, **options)
 
 
 def lists(rows, kind=None):
-    pa = pytest.importorskip("pyarrow")
     return pa.array(list(rows) if isinstance(rows, np.ndarray) else rows, kind or pa.list_(pa.float32()))
 
 
@@ -69,10 +71,8 @@ def test_the_only_matrix_of_an_archive_is_taken(tmp_path, rows, save, order):
 
 
 def test_safetensors_without_torch(tmp_path, rows):
-    numpy = pytest.importorskip("safetensors.numpy")
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     half = rows.astype(ml_dtypes.bfloat16)
-    numpy.save_file({"a": rows, "b": half, "norms": rows[:, 0].copy()}, tmp_path / "v.safetensors")
+    save_file({"a": rows, "b": half, "norms": rows[:, 0].copy()}, tmp_path / "v.safetensors")
     assert np.array_equal(read(f"{tmp_path}/v.safetensors@a"), rows)
     assert np.array_equal(read(f"{tmp_path}/v.safetensors@b"), half.astype(np.float32))
     with pytest.raises(UsageError, match="pick one with @: a, b"):
@@ -80,7 +80,6 @@ def test_safetensors_without_torch(tmp_path, rows):
 
 
 def test_parquet_of_several_row_groups(tmp_path, rows):
-    pa = pytest.importorskip("pyarrow")
     columns = {"id": list(range(1000)), "text": [f"text {i}" for i in range(1000)]}
     for name, kind in (("list", pa.list_(pa.float32())), ("fixed", pa.list_(pa.float32(), 12)),
                        ("large", pa.large_list(pa.float64()))):
@@ -171,8 +170,7 @@ def test_files_that_cannot_be_read(tmp_path, rows):
 
 
 def test_safetensors_that_cannot_be_read(tmp_path, rows):
-    numpy = pytest.importorskip("safetensors.numpy")
-    numpy.save_file({"a": rows}, tmp_path / "v.safetensors")
+    save_file({"a": rows}, tmp_path / "v.safetensors")
     whole = (tmp_path / "v.safetensors").read_bytes()
     for name, content in (("cut", whole[:-1]), ("empty", b""), ("size", struct.pack("<Q", 2**60) + whole[8:])):
         with pytest.raises(NoVerdict, match=r"cut off, or no \.safetensors"):
@@ -237,7 +235,6 @@ def test_rows_that_are_missing_or_of_another_size(tmp_path, rows):
     found = summary(tmp_path / "v.parquet")
     assert (found.other_form.ranges, found.not_finite.ranges, found.count) == ([(3, 4), (7, 8)], [(11, 12)], 20)
     assert found.gap is None
-    pa = pytest.importorskip("pyarrow")
     del values[7]
     save_parquet(tmp_path / "w.parquet", {"v": lists(values, pa.list_(pa.float32(), 12))}, row_group_size=6)
     assert summary(tmp_path / "w.parquet").other_form.ranges == [(3, 4)]

@@ -16,6 +16,7 @@ def numbers_of(raw):
 
 
 @pytest.mark.claim("BASE-06")
+@pytest.mark.metric("cosine", "dot")
 def test_recorded_scores(index, evidence):
     """Inner products and cosines of the six documents, and their order."""
     asked, vectors = query().astype(np.float64), documents().astype(np.float64)

@@ -8,7 +8,13 @@ from ...data import texts
 from . import oracle
 from .vectors import collection, collection_scores, document_scores, documents, query, repeated
 
-every_metric = pytest.mark.parametrize("metric", oracle.METRICS)
+
+def only(*metrics):
+    """Parameters of a test that is about one metric each, for subjects that declare no other."""
+    return [pytest.param(metric, marks=pytest.mark.metric(metric)) for metric in metrics]
+
+
+every_metric = pytest.mark.parametrize("metric", only(*oracle.METRICS))
 
 
 def ranked(evidence, index, vectors, queries, metric, exact, k):
@@ -32,6 +38,7 @@ def test_a_planted_document_is_found_in_its_row(index, evidence, metric):
 
 
 @pytest.mark.claim("RETR-03")
+@pytest.mark.metric("cosine")
 def test_scores_are_cosines(index, evidence):
     """The question against the six documents, and the documents against themselves, where no score exceeds one."""
     index.build(documents(), "cosine")
@@ -43,6 +50,7 @@ def test_scores_are_cosines(index, evidence):
 
 
 @pytest.mark.claim("RETR-03")
+@pytest.mark.metric("cosine")
 def test_scores_are_cosines_of_vectors_of_any_length(index, evidence, seed):
     """Forty generated vectors whose lengths differ sixteenfold, and queries whose lengths differ a hundredfold."""
     vectors, queries = collection(40, seed)
@@ -50,6 +58,7 @@ def test_scores_are_cosines_of_vectors_of_any_length(index, evidence, seed):
 
 
 @pytest.mark.claim("RETR-04")
+@pytest.mark.metric("cosine", "dot")
 def test_inner_products_favour_the_longer_vector(index, evidence):
     """Against (1, 0): by cosine (1, 0) is before (3, 3), by inner product after it."""
     vectors, asked = np.array([[1, 0], [3, 3]], dtype=np.float32), np.array([[1, 0]], dtype=np.float32)
@@ -60,6 +69,7 @@ def test_inner_products_favour_the_longer_vector(index, evidence):
 
 
 @pytest.mark.claim("RETR-04")
+@pytest.mark.metric("cosine", "dot")
 def test_only_inner_products_grow_with_a_document(index, evidence):
     """Each document in turn is made a hundred times as long: its inner product grows a hundredfold, no cosine does."""
     for row in range(6):
@@ -98,6 +108,7 @@ def test_equal_scores_may_come_in_any_order(index, evidence, metric):
 
 
 @pytest.mark.claim("RETR-07")
+@pytest.mark.metric("cosine")
 def test_a_line_for_each_rank(index, evidence):
     """The lines "rank id score" of the best three, read back: ranks from one, and beside each id its own score."""
     index.build(documents(), "cosine")
@@ -191,7 +202,7 @@ def test_equal_vectors_are_found_together(index, evidence, metric):
 
 
 @pytest.mark.claim("RETR-13")
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("metric", only("cosine", "euclidean"))
 def test_every_stored_vector_finds_itself(index, evidence, seed, metric):
     """A stored vector asked for is the first result."""
     vectors, _ = collection(257, seed)
@@ -214,6 +225,7 @@ def test_queries_do_not_disturb_each_other(index, evidence, seed, metric):
 
 
 @pytest.mark.claim("RETR-15")
+@pytest.mark.metric("cosine")
 @pytest.mark.parametrize("row", [0, 3, 6])
 def test_a_vector_of_length_zero_disturbs_no_other(index, evidence, row):
     """By cosine it has no score; the other rows keep theirs and their order, wherever it stands among them."""

@@ -107,4 +107,4 @@ def test_any_width_is_taken(layer, evidence, seed):
         table = short_table(7, width, seed)
         made = layer.with_table(table)
         evidence.equal(list(made.shape), [7, width])
-        evidence.close(made.lookup(np.array([[6, 0], [3, 6]])), table[[[6, 0], [3, 6]]], EXACT)
+        evidence.close(made.lookup(np.array([[6, 0], [3, 6]])), layer.held(table)[[[6, 0], [3, 6]]], EXACT)

@@ -1,0 +1,89 @@
+"""Sixteen planted faults: all are refuted by a comparison with the oracle, and at least twelve get their names."""
+
+import importlib
+import inspect
+from functools import cache
+
+import pytest
+
+from embedding_conformance.evidence import ClaimViolation, Evidence
+from embedding_conformance.handles import Embedder, Encoder
+from embedding_conformance.reference import default_reference
+from embedding_conformance.subjects import declared, open_subject
+from embedding_conformance.subjects.python_object import from_object
+from embedding_conformance.texts import agreement_texts
+
+from . import planted
+
+ORDER = ("AGREE-01", "AGREE-02", "AGREE-03", "AGREE-04", "AGREE-05", "AGREE-06", "AGREE-07", "AGREE-08", "AGREE-09",
+         "AGREE-10", "AGREE-11", "AGREE-12")
+
+
+@cache
+def tests():
+    """Claim -> (test function, names of its arguments)."""
+    found = {}
+    for name in ("test_tokens", "test_stages", "test_vectors"):
+        module = importlib.import_module(f"embedding_conformance.suites.agreement.{name}")
+        for function in vars(module).values():
+            for mark in getattr(function, "pytestmark", []):
+                found[mark.args[0]] = function, list(inspect.signature(function).parameters)
+    return found
+
+
+def opened(thing, facets=("encoder", "embedder"), **declares):
+    """The subject that an object is, of which only some facets may be known."""
+    subject = from_object(thing, "planted")
+    subject.declares |= declared(declares, "test")
+    subject.capabilities = frozenset(one for one in subject.capabilities if one.partition(".")[0] in facets)
+    return subject
+
+
+def judge(subject, claims=ORDER, *, explains=False):
+    """Claim -> violation, of those that a subject does not hold against the oracle."""
+    reference = default_reference(open_subject("bundled"), agreement_texts())
+    violations = {}
+    for claim in claims:
+        test, names = tests()[claim]
+        if "encoder" in names and "encoder" not in subject.facets:
+            continue
+        given = {"encoder": Encoder(subject), "embedder": Embedder(subject), "reference": reference, "seed": 0,
+                 "evidence": Evidence(explains=explains)}
+        try:
+            test(**{name: given[name] for name in names})
+        except ClaimViolation as violation:
+            violations[claim] = violation
+    return violations
+
+
+def first_explained(subject):
+    """The first claim, in the order of the stages, that a subject refutes, and what it looks like."""
+    for claim in ORDER:
+        if found := judge(subject, (claim,), explains=True):
+            return claim, found[claim].explanation.looks_like
+    return "", ""
+
+
+def whole_numbers(kind):
+    thing = kind()
+    thing.model = planted.dynamic_int8(thing.model)
+    return thing
+
+
+@pytest.mark.parametrize("kind", planted.SOUND, ids=lambda kind: kind.__name__)
+def test_sound_variants_raise_no_alarm(kind):
+    assert judge(opened(kind())) == {}
+
+
+@pytest.mark.parametrize(("kind", "name"), planted.FAULTS.items(), ids=lambda value: getattr(value, "__name__", ""))
+def test_every_planted_fault_is_refuted_and_named(kind, name):
+    claim, looks_like = first_explained(opened(kind()))
+    assert claim
+    if name:
+        assert looks_like.startswith(name), looks_like
+    else:
+        assert looks_like.startswith("no registered fault explains it")
+
+
+def test_a_sound_dynamic_int8_model_raises_no_alarm():
+    assert judge(opened(whole_numbers(planted.Planted), precision="int8")) == {}
