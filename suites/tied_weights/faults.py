@@ -227,7 +227,9 @@ def state_dict_loaded_into_two(model):
     return after_operation(model, "state dict", own_head)
 
 
-@fault("tied_model", ["TIED-08"], source="huggingface/transformers#43429, huggingface/accelerate#1772")
+@fault("tied_model", ["TIED-08"],
+       source="huggingface/transformers#43429, huggingface/accelerate#1772, jxmorris12/vec2text#94, "
+              "huggingface/transformers#43159")
 def head_random_after_load(model):
     """After loading, the output projection is a new one with random numbers."""
     return after_operation(model, "save and load", lambda loaded: own_head(loaded, lambda weight: weight.flip(0)))
@@ -272,7 +274,7 @@ def resize_unties(model):
     return after_operation(model, "resize", own_head)
 
 
-@fault("tied_model", ["TIED-09"], source="huggingface/transformers#1730, vllm-project/vllm#20843")
+@fault("tied_model", ["TIED-09"], source="huggingface/transformers#1730, vllm-project/vllm#20843, huggingface/transformers#851")
 def head_not_resized(model):
     """Only the input table becomes longer."""
     return after_operation(model, "resize", lambda longer: altered(
