@@ -253,7 +253,7 @@ def small_number_in_the_length(pooler):
     return scaling(pooler, lambda x: x / (norms(x) + x.dtype.type(2e-3)))
 
 
-@fault("pooler", ["NORM-02", "NORM-07"])
+@fault("pooler", ["NORM-02", "NORM-07"], source="deepjavalibrary/djl#2237")
 def pooled_at_length_one(pooler):
     """The pooled vector is normalised already, whatever the switch says."""
     return pooling(pooler, mean=lambda states, mask: unit((states * mask).sum(axis=1) / count(mask)))
