@@ -182,7 +182,7 @@ def begin(config: pytest.Config) -> Run:
     writes = option("conformance_events") and not hasattr(config, "workerinput")
     events = EventsFile(Path(option("conformance_events"))) if writes else None
     if PARENT in os.environ or (option("conformance_events") and hasattr(config, "workerinput")):
-        Handle.alone = True
+        Handle.in_own_process = True
     if events:
         if PARENT in os.environ:  # else this is the process of a user who asked for a check of an object in it
             end_with_parent()

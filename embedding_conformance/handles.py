@@ -35,7 +35,7 @@ class Handle:
 
     facet = ""
     #: whether this process is the run's own, so that no Ctrl-C of a user's reaches it and an interrupt is the subject's doing
-    alone = False
+    in_own_process = False
 
     def __init__(self, subject: Subject):
         self.subject = subject
@@ -73,7 +73,7 @@ class Handle:
         except (ClaimViolation, Refusal):  # an adapter found the answer wrong, or lost the subject
             raise
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and not Handle.alone:
+            if isinstance(error, KeyboardInterrupt) and not Handle.in_own_process:
                 raise
             message = f"{method} raised {type(error).__name__}: {short_text(error)}"
             raise ClaimViolation(message, "an answer", raised=True) from error
