@@ -322,10 +322,11 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
         # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
         item.name = item.name.replace(f"-{subject_of(item)}", "")
     if run.prover:
+        chapters = sorted(run.catalogue.chapters())
         for item in items:
-            # What needs the model stays in one process, or every process would build every faulty model.
+            # What needs the model stays in two processes, or every process would build every faulty model.
             if {"encoder", "embedder"} & set(getattr(item, "fixturenames", ())):
-                item.add_marker(pytest.mark.xdist_group("encoder"))
+                item.add_marker(pytest.mark.xdist_group(f"encoder {chapters.index(item.path.parent.name) % 2}"))
 
 
 def settle(run: Run, items: list[pytest.Item]) -> None:
