@@ -40,7 +40,7 @@ class Noisy:
         return noisy
 
     def _exact(self, name: str, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The answer without noise. About texts it is asked for once: models are slow, and the noise goes down in many steps."""
+        """The answer without noise. About texts it is asked once: models are slow, and the noise goes down in many steps."""
         if kwargs or len(args) != 1 or not isinstance(args[0], list) or not all(isinstance(one, str) for one in args[0]):
             return method(*args, **kwargs)
         key = (name, tuple(args[0]))
