@@ -117,6 +117,7 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
           since: Path | None, seed: str, timeout: float, max_requests: int | None, unverified: str | None, workers: int,
           first_failure: bool, quiet: bool, verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
+    from . import deviations as accepted
     from . import documents as passages
     from . import proof
     from .interrupts import Interrupts
@@ -136,7 +137,8 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
             command=redacted(["embedding-conformance", *sys.argv[1:]]),
             selection=[*(["-k", keyword] if keyword else []), *(word for facet in facets for word in ("--facet", facet))],
             unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified)
-                                                        if one not in ("", "none")])
+                                                        if one not in ("", "none")],
+            deviations=accepted.read(deviations, catalogue) if deviations else ())
         plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
                     reference=reference, texts=texts, keyword=keyword, seed=_seed(seed), workers=workers,
                     first_failure=first_failure, timeout=timeout, max_requests=max_requests)

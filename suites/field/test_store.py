@@ -19,7 +19,7 @@ def test_no_row_is_zero(store, evidence):
 
 
 @pytest.mark.claim("FIELD-57")
-def test_every_row_has_length_one(store, evidence):
+def test_every_stored_row_has_length_one(store, evidence):
     """The row whose length is farthest from one."""
     found = store.summary()
     deviation, row = found.deviation

@@ -80,7 +80,7 @@ def test_a_subject_that_embeds_is_a_reference_and_one_that_does_not_is_none():
     assert {"reference.token_ids", "reference.embed", "reference.scale"} <= reference.capabilities
     assert reference.texts[-1].text == "x" and not reference.is_oracle
     with pytest.raises(UsageError, match="no encoder and no embedder"):
-        open_reference("formulas", [])
+        open_reference("tokenizers", [])
 
 
 def test_a_reference_that_answers_with_something_else_is_no_fault_of_the_subject():
@@ -252,7 +252,7 @@ def test_without_a_reference_the_chapter_does_not_apply(given):
 
 
 @pytest.mark.parametrize(("reference", "code", "says"), [
-    ("nothing", 4, 'unknown subject "nothing"'), ("formulas", 4, "nothing to compare|no encoder and no embedder"),
+    ("nothing", 4, 'unknown subject "nothing"'), ("tokenizers", 4, "nothing to compare|no encoder and no embedder"),
     ("python:mine.py:none", 4, "none")])
 def test_a_reference_that_cannot_be_opened_ends_the_run(given, reference, code, says):
     done = given("check", "python:mine.py:plain", "--reference", reference, "-k", "AGREE-08")

@@ -402,7 +402,7 @@ def test_single_values_are_shown_in_a_few_characters():
     assert short("x" * 78) == repr("x" * 78)
     assert short("x" * 79) == "'" + "x" * 76 + "..."
     assert short(["a", "\n", "b"]) == "['a', '\\n', 'b']"
-    assert short(np.zeros((2, 3))) == "an array of shape [2, 3]"
+    assert short(np.zeros((2, 3))) == "an array of float64, shape [2, 3]"
 
 
 def test_bits_keep_the_shape_also_of_what_is_not_contiguous():

@@ -154,8 +154,8 @@ def test_files_appear_whole_or_not_at_all(evidence, tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     report.write(evidence, tmp_path)
     before = (tmp_path / "index.html").read_bytes()
-    monkeypatch.setitem(report.FILES, "index.html", lambda evidence: "\ud800")  # cannot be encoded
-    with pytest.raises(UnicodeEncodeError):
+    monkeypatch.setitem(report.FILES, "index.html", lambda evidence: None)  # cannot be written
+    with pytest.raises(TypeError):
         report.write(evidence, tmp_path)
     assert (tmp_path / "index.html").read_bytes() == before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".index")]

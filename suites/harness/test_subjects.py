@@ -35,7 +35,7 @@ class Layer:
     ("x" * 5000, "name one of torch, bundled"),
     ("a/" + "x" * 5000, "there is no such path"),
     ("hf:" + "x" * 5000, "File name too long"),
-    ("st:a\nb", "there is no folder a"),
+    ("st:a\nb", "holds no line breaks"),
     ("onnx:" + "x" * 5000, "File name too long"),
 ])
 def test_what_is_no_subject_is_told_how_to_write_it(name, said):

@@ -210,7 +210,7 @@ def test_places_where_nothing_is(tmp_path, rows):
     np.savez(tmp_path / "w.npz", rows)
     with pytest.raises(UsageError, match=r"\.npy and \.npz files; name one file"):
         open_subject(f"vectors:{tmp_path}")
-    with pytest.raises(UsageError, match="write vectors:"):
+    with pytest.raises(UsageError, match="it looks like stored vectors: vectors:"):
         open_subject(f"{tmp_path}/v.npy")
 
 
