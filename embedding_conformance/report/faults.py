@@ -9,7 +9,7 @@ from markupsafe import Markup
 from . import svg
 from .svg import number, tag
 
-CELL, LEFT, TOP = 11.0, 230.0, 66.0
+CELL, LEFT, TOP = 11.0, 230.0, 84.0
 
 
 def view(evidence: dict[str, Any]) -> list[dict[str, Any]]:
@@ -24,6 +24,8 @@ def view(evidence: dict[str, Any]) -> list[dict[str, Any]]:
         if own:
             found.append({"chapter": chapter, "specimens": own, "claims": len(claims), "faults": len(faults),
                           "caught": sum(bool(one["caught_by"]) for one in faults.values()),
+                          "elsewhere": sum(bool(one["caught_by"]) and not set(claims) & set(one["caught_by"])
+                                           for one in faults.values()),
                           "svg": Markup(_matrix(chapter, claims, faults)) if claims and faults else ""})
     return found
 

@@ -42,11 +42,19 @@ def render(evidence: dict[str, Any]) -> str:
     return _template().render(
         evidence=evidence, headline=headline(evidence), chapters=chapters, known=known, style=style, script=script,
         style_hash=_hash(style), script_hash=_hash(script), failures=failures(evidence), closest=closest(evidence),
-        last_line=last_line(evidence), figures=[draw(one, f"figure-{number}") for number, one in
+        last_line=last_line(evidence), start=_start(evidence), figures=[draw(one, f"figure-{number}") for number, one in
                                                 enumerate(evidence["figures"], 1)],
         reading=reading.view(evidence), faults=faults.view(evidence), comparison=_comparison(evidence, checks),
         changes=_changes(evidence), deviations=[_known(one) for one in evidence["deviations"]],
         scale=_scale(evidence["benchmarks"]))
+
+
+def _start(evidence: dict[str, Any]) -> list[tuple[str, int]]:
+    """Refuted claims that other failures rest on, and how many these are, the most first."""
+    blocked = [{claim["id"], *claim["after"]} - {claim["id"]} for claim in evidence["claims"] if claim["verdict"] == "blocked"]
+    counts = {claim["id"]: sum(claim["id"] in after for after in blocked) for claim in evidence["claims"]
+              if claim["verdict"] in ("refuted", "error")}
+    return sorted(((one, count) for one, count in counts.items() if count), key=lambda pair: -pair[1])[:3]
 
 
 def _card(evidence: dict[str, Any], claim: dict[str, Any],
@@ -58,12 +66,17 @@ def _card(evidence: dict[str, Any], claim: dict[str, Any],
     bounds = list(dict.fromkeys(_bound(one) for one in nearest.values() if one))
     return {
         **claim, "bounds": bounds,
-        "strip": _marked(strip(observed, claim["margin"])) if claim["bound"] != "exact" else None,
-        "on": [{"name": name, **own, "lines": _own_lines(found[name], nearest[name])}
+        "strip": _marked(strip(observed, claim["margin"])) if claim["bound"] != "exact" and _upper(nearest) else None,
+        "on": [{"name": name, **own, "lines": _own_lines(found[name], nearest[name], len(claim["tests"]))}
                for name, own in claim["subjects"].items()],
         "repeat": _commands(evidence, claim, [name for name, results in found.items() if results]),
         "checks": _checks(found, bounds),
         "faults": _faults(evidence, claim)}
+
+
+def _upper(nearest: dict[str, dict[str, Any] | None]) -> bool:
+    """Whether what was measured has to stay below its bound, as the strip shows it."""
+    return not any(one and one["kind"] in ("greater", "differs") for one in nearest.values())
 
 
 STANDING = {"accepted": "deviation", "outdated": "refuted", "not judged": "soft"}
@@ -109,8 +122,8 @@ def _bound(closest: dict[str, Any]) -> str:
     return f"{word} {measure(closest['bound'])}: {closest['why']}"
 
 
-def _own_lines(results: list[dict[str, Any]], nearest: dict[str, Any] | None) -> list[str]:
-    """What was measured on one subject."""
+def _own_lines(results: list[dict[str, Any]], nearest: dict[str, Any] | None, tests: int) -> list[str]:
+    """What was measured on one subject; `tests` are all that the claim has, of which some may ask for another facet."""
     if not results:
         return []
     compared = sum(result["compared"] for result in results)
@@ -121,10 +134,15 @@ def _own_lines(results: list[dict[str, Any]], nearest: dict[str, Any] | None) ->
                 *(f"{label} {first[key]}" for key, label in EXPLAINED.items() if first.get(key)),
                 *(first.get("worst") or first.get("detail") or [])[:4]]
     line = f"{_plural(len(results), 'check')}, {_plural(compared, 'value')}"
+    ran = len({result["nodeid"].partition("[")[0] for result in results})
+    if ran < tests:
+        line += f" ({ran} of its {tests} tests: the others ask for what this subject does not offer or declare)"
     if not nearest:
         return [f"{line}: {_kinds(results)}"]
     place = f" {nearest['where']}" if nearest["where"] else ""
     shown = f", expected {nearest['expected']}, found {nearest['actual']}" if nearest["expected"] or nearest["actual"] else ""
+    if nearest["kind"] in ("greater", "differs"):  # both are measured, and differ as they must
+        shown = f", between {nearest['expected']} and {nearest['actual']}" if shown else ""
     if nearest["expected"] and nearest["expected"] == nearest["actual"]:
         shown = f", expected and found {nearest['expected']}"
     return [f"{line}; nearest to the bound: {measure(nearest['measured'])}{place}{shown}"]

@@ -23,12 +23,15 @@ def view(evidence: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for key, lines in documents["lines"].items():
         blocks: list[dict[str, Any]] = []
-        counts = {"cited": 0, "listed": 0, "blank": 0, "missing": 0}
+        counts = {"cited": 0, "elsewhere": 0, "listed": 0, "blank": 0, "missing": 0}
         for number, line in enumerate(lines, 1):
             cite = f"{key}:{number}"
             claims = citing.get((key, number), {})
-            why = "no claim cites this line" if cite in missing else "" if claims else documents["listed"].get(cite, "")
-            counts["cited" if claims else "missing" if cite in missing else "blank" if not line.strip() else "listed"] += 1
+            kind = ("cited" if claims else "missing" if cite in missing else "blank" if not line.strip()
+                    else "listed" if cite in documents["listed"] else "elsewhere")
+            why = {"missing": "no claim cites this line", "listed": documents["listed"].get(cite, ""),
+                   "elsewhere": "claims that do not concern what was judged here"}.get(kind, "")
+            counts[kind] += 1
             last = blocks[-1] if blocks else None
             blank = not line.strip() and not claims
             if last and (blank or (last["claims"] == claims and last["why"] == why and last["lines"][-1].strip())):

@@ -64,12 +64,12 @@ def headline(evidence: dict[str, Any], quote: Callable[[str], str] = str) -> str
     counts, names = evidence["verdict"]["counts"], [one["name"] for one in evidence["subjects"]]
     who = ", ".join(map(quote, names)) or "nothing"
     failed = sum(counts[word] for word in ("error", "refuted", "blocked", "stale", "unproven"))
-    total = sum(counts.values())
+    total = sum(count for word, count in counts.items() if word not in ("not applicable", "informative"))
     word = evidence["verdict"]["word"]
     if word == "verified":
-        return f"Verified: {who}, {counts['verified']} of {total} claims"
+        return f"Verified: {who}, {counts['verified']} of {total} claims that apply"
     if word == "refuted" and failed:
-        return f"Refuted: {failed} of {total} claims on {who} failed"
+        return f"Refuted: {failed} of {total} claims that apply to {who} failed"
     if word == "refuted" and (old := outdated(evidence)):
         more = "".join(f"; {reason}" for reason in evidence["verdict"]["reasons"])
         return f"Refuted: {_entries(len(old))} outdated on {who}{more}"
