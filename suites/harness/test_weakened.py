@@ -44,7 +44,8 @@ OWN_VARIATION = """own = gaps(embedder.embed(seven()), np.concatenate([embedder.
      "ids = np.arange(min(1, made.shape[0] - 1), made.shape[0])\n        evidence.equal(made.lookup(ids), made.table()[ids],",
      "lookup/first-row-lost: LOOKUP-04 does not catch it"),
     ("POOL-02", "suites/pooling/test_texts.py",
-     "direction, length = bounds.network(bounds.steady(embedder.precision_of(found)))", OWN_VARIATION, "pooling/padding-pooled: POOL-02 does not catch it"),
+     "direction, length = bounds.network(bounds.steady(embedder.precision_of(found)))", OWN_VARIATION,
+     "pooling/padding-pooled: POOL-02 does not catch it"),
 ], ids=["row 0 is skipped", "the floor is the subject's own variation"])
 def test_a_weakened_check_is_named(checkout, claim_id, name, old, new, says):
     edit(checkout, name, old, new)
