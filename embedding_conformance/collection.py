@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import shlex
 import traceback
@@ -20,7 +21,7 @@ from . import pytest_fixtures
 from .claims import Catalogue
 from .deviations import Deviation
 from .errors import NoVerdict, Refusal, UsageError, nearest, said
-from .events import EventsFile, about, end_with_parent, environment, give_way
+from .events import PARENT, EventsFile, about, end_with_parent, environment, give_way
 from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover, metrics_of
@@ -30,7 +31,7 @@ from .rehearsal import rehearse
 from .subjects import DEFAULT, Subject, documents_text, limits, open_subject, parse_declaration
 from .subjects.facets import FACETS
 from .subjects.given import open_given
-from .texts import Text, agreement_texts, few_texts, read_texts
+from .texts import Text, agreement_texts, all_texts, few_texts, read_texts
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 #: a subject that was opened before pytest began, to be judged instead of those that the options name, and its reference
@@ -105,7 +106,7 @@ class Run:
         if isinstance(reference, str):
             self.reference = open_reference(reference, self.own)
         elif reference is not None:
-            self.reference = of_subject(open_given(reference), [*agreement_texts(), *self.own])
+            self.reference = of_subject(open_given(reference), [*all_texts(), *self.own])
 
     def argument(self, name: str) -> Any:
         """What the fixture `name` gives a check that is called without pytest, where that is not a handle."""
@@ -180,9 +181,12 @@ def begin(config: pytest.Config) -> Run:
     # Workers of pytest-xdist get the same options; the events are written by the process that collects their reports.
     writes = option("conformance_events") and not hasattr(config, "workerinput")
     events = EventsFile(Path(option("conformance_events"))) if writes else None
+    if PARENT in os.environ or (option("conformance_events") and hasattr(config, "workerinput")):
+        Handle.in_own_process = True
     if events:
-        end_with_parent()
-        give_way()
+        if PARENT in os.environ:  # else this is the process of a user who asked for a check of an object in it
+            end_with_parent()
+            give_way()
         config.pluginmanager.register(events, "conformance-events")
     try:
         run = _open(config, events)
@@ -318,10 +322,11 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
         # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
         item.name = item.name.replace(f"-{subject_of(item)}", "")
     if run.prover:
+        chapters = sorted(run.catalogue.chapters())
         for item in items:
-            # What needs the model stays in one process, or every process would build every faulty model.
+            # What needs the model stays in two processes, or every process would build every faulty model.
             if {"encoder", "embedder"} & set(getattr(item, "fixturenames", ())):
-                item.add_marker(pytest.mark.xdist_group("encoder"))
+                item.add_marker(pytest.mark.xdist_group(f"encoder {chapters.index(item.path.parent.name) % 2}"))
 
 
 def settle(run: Run, items: list[pytest.Item]) -> None:

@@ -34,6 +34,8 @@ class Handle:
     """Counts and guards the calls of one test on one facet of its subject."""
 
     facet = ""
+    #: whether this process is the run's own, so that no Ctrl-C of a user's reaches it and an interrupt is the subject's doing
+    in_own_process = False
 
     def __init__(self, subject: Subject):
         self.subject = subject
@@ -71,6 +73,8 @@ class Handle:
         except (ClaimViolation, Refusal):  # an adapter found the answer wrong, or lost the subject
             raise
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not Handle.in_own_process:
+                raise
             message = f"{method} raised {type(error).__name__}: {short_text(error)}"
             raise ClaimViolation(message, "an answer", raised=True) from error
 
@@ -171,14 +175,17 @@ class Layer(Handle):
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
 
-    def lookup(self, ids: Any, *, as_laid_out: bool = False, finite: bool | None = None) -> np.ndarray:
+    def lookup(self, ids: Any, *, as_laid_out: bool = False, as_returned: bool = False,
+               finite: bool | None = None) -> np.ndarray:
         """ids.shape + [d]. Ids that are no array of integers are passed as they are, for claims about refusal.
 
-        An array is copied, and so is laid out by rows and writable, unless its layout is what the claim is about.
+        An array is copied, and so is laid out by rows and writable, unless its layout is what the claim is about. So is the
+        answer, unless the claim is about whose memory it is.
         """
         if isinstance(ids, np.ndarray):
             answer = self.call("lookup", self.object.lookup, ids if as_laid_out else ids.copy())
-            return self.array("lookup", answer, (*ids.shape, self.shape[1]), finite=self._finite if finite is None else finite)
+            return self.array("lookup", answer, (*ids.shape, self.shape[1]), copied=not as_returned,
+                              finite=self._finite if finite is None else finite)
         return self.array("lookup", self.call("lookup", self.object.lookup, ids))
 
     def with_table(self, table: np.ndarray, padding_id: int | None = None) -> Layer:
@@ -428,21 +435,24 @@ class Embedder(Handle):
 
     facet = "embedder"
 
-    def embed(self, texts: list[str], *, fresh: bool = False) -> np.ndarray:
-        """[N, d]; answers about a list of texts are remembered for the run unless they are asked for afresh."""
-        return self._ask("embed", texts, fresh)
+    def embed(self, texts: list[str], *, fresh: bool = False, as_returned: bool = False) -> np.ndarray:
+        """[N, d]; answers about a list of texts are remembered for the run unless they are asked for afresh.
+
+        With `as_returned` the answer is no copy, for claims about whose memory it is.
+        """
+        return self._ask("embed", texts, fresh or as_returned, copied=not as_returned)
 
     def embed_query(self, texts: list[str], *, fresh: bool = False) -> np.ndarray:
         """[N, d]: the texts in the role of a query."""
         return self._ask("embed_query", texts, fresh)
 
-    def _ask(self, method: str, texts: list[str], fresh: bool) -> np.ndarray:
+    def _ask(self, method: str, texts: list[str], fresh: bool, *, copied: bool = True) -> np.ndarray:
         key = (method, tuple(texts))
         if fresh or key not in self.subject.memory:
             answer = self.call(method, getattr(self.object, method), list(texts))
             # All vectors of an embedder have one size, whatever was asked before.
             size = self.subject.memory.get("embedding size")
-            vectors = self.array(method, answer, (len(texts), size))
+            vectors = self.array(method, answer, (len(texts), size), copied=copied)
             self.subject.memory["embedding size"] = vectors.shape[1]
             if fresh:
                 return vectors
@@ -791,7 +801,7 @@ class Store(Handle):
         while (batch := self.call("batches", next, batches, None)) is not None:
             if not isinstance(batch, (tuple, list)) or len(batch) != 2:
                 raise ClaimViolation(f"batches gave {short(batch)}", "pairs of the number of a first row and an array")
-            summary.add(int(batch[0]), self.array("batches", batch[1], (None, None), finite=False))
+            summary.add(int(batch[0]), self.array("batches", batch[1], (None, None), finite=False, copied=False))
             report(summary.count)
         return summary
 

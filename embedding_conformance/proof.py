@@ -248,7 +248,7 @@ def _measure(margin: Margin, one: Specimen, claim_id: str, result: dict[str, Any
     size = abs(closest["measured"]) / closest["bound"]
     if one.sound and claim_id not in one.breaks:
         margin.sound = max(margin.sound, size)
-    elif result["outcome"] == "violated" and claim_id in one.breaks and size > 1:
+    elif not one.sound and result["outcome"] == "violated" and claim_id in one.breaks and size > 1:
         margin.faults[one.name] = max(margin.faults.get(one.name, 0.0), size)
         margin.least[one.name] = min(margin.least.get(one.name, math.inf), size)
 

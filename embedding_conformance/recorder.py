@@ -12,7 +12,7 @@ import click
 
 from . import __version__, recordings
 from .errors import Exit, NoVerdict, UsageError
-from .texts import agreement_texts, read_texts
+from .texts import all_texts, read_texts
 
 #: texts of one call
 BATCH = 32
@@ -21,7 +21,7 @@ BATCH = 32
 def make(name: str, folder: Path, own: Path | None, declare: list[str]) -> Exit:
     """Record a subject into a new folder. Raises `UsageError` or `NoVerdict`; then nothing is written."""
     recordings.refuse_to_overwrite(folder)
-    texts = list(dict.fromkeys(one.text for one in [*agreement_texts(), *(read_texts(own) if own else [])]))
+    texts = list(dict.fromkeys(one.text for one in [*all_texts(), *(read_texts(own) if own else [])]))
     os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     import numpy as np
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from . import recordings
 from .errors import UsageError
 from .subjects import Declaration, Subject, declared, open_subject
-from .texts import Text, agreement_texts
+from .texts import Text, agreement_texts, all_texts
 
 #: how the token states of a text [L, d] become one vector [d], by the names of sentence-transformers
 POOLINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -102,6 +102,8 @@ class Reference:
     embedder: Callable[[], Any] | None = None
     #: the NumPy oracle with its weights, where it is a BERT: what faults are applied to for a diagnosis
     oracle: Callable[[], Oracle] | None = None
+    #: what the embedder is given before each text: the declared prompt of the document role, where the oracle has none itself
+    prompt: str = ""
     #: vectors that were stored beside their texts
     stored: np.ndarray | None = None
     _known: dict[Any, Any] = field(default_factory=dict)
@@ -140,7 +142,7 @@ class Reference:
         key = ("embed", tuple(texts))
         if key not in self._known:
             assert self.embedder is not None
-            self._known[key] = np.asarray(self._made(self.embedder).embed(list(texts)))
+            self._known[key] = np.asarray(self._made(self.embedder).embed([self.prompt + text for text in texts]))
         found: np.ndarray = self._known[key]
         if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
             raise ValueError(f"the reference {self.name} gave {list(found.shape)} for {len(texts)} texts, or numbers that are "
@@ -181,7 +183,7 @@ def open_reference(name: str, own: list[Text]) -> Reference:
     scheme, _, rest = name.partition(":")
     if scheme == "vectors" and rest and (reference := _stored(name, Path(rest), own)):
         return reference
-    return of_subject(open_subject(name), [*agreement_texts(), *own])
+    return of_subject(open_subject(name), [*all_texts(), *own])
 
 
 def of_subject(subject: Subject, texts: list[Text]) -> Reference:
@@ -251,6 +253,12 @@ def is_bert(subject: Subject) -> bool:
             and {"encoder.weights", "encoder.config", "encoder.token_ids"} <= subject.capabilities)
 
 
+def document_prompt(subject: Subject) -> str:
+    """What `embed` puts before each text: the declared prompt of the document role, or nothing."""
+    declares = subject.declares.get("prompts")
+    return "" if declares is None else str(declares.value.get("document", ""))
+
+
 _defaults: dict[int, tuple[Subject, Reference]] = {}
 
 
@@ -264,6 +272,8 @@ def default_reference(subject: Subject, texts: Sequence[Text]) -> Reference | No
         weights = subject.declares.get("weights")
         known = weights is not None and weights.value == SHA256
         found = _bundled() if known else _own(subject)
+        if prompt := document_prompt(subject):
+            found = replace(found, prompt=prompt, _known={})
         found.texts = list(texts)
         _defaults[id(subject)] = subject, found  # holding the subject keeps its id from being given to another
     return _defaults[id(subject)][1]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from . import home
 from .claims import read_yaml
+from .data import probe, probe_texts
 from .errors import UsageError
 
 
@@ -44,6 +45,17 @@ def agreement_texts() -> tuple[Text, ...]:
     read = read_yaml(home() / "fixtures" / "agreement.yaml")
     texts = [*read["short"], *(" ".join([read["words"]] * times) for times in read["long"])]
     return tuple(Text(text, f"agreement:{number}") for number, text in enumerate(texts, 1))
+
+
+@cache
+def all_texts() -> tuple[Text, ...]:
+    """The texts for a reference that a user names, and for recordings: those for agreement, then the probe (``probe.yaml``)
+    without its blank texts, which a sound subject may refuse.
+    """
+    blank = set(probe()["blank"])
+    probed = [Text(text, f"probe:{number}") for number, text in enumerate(probe_texts(), 1) if text not in blank]
+    known = {one.text for one in agreement_texts()}
+    return (*agreement_texts(), *(one for one in probed if one.text not in known))
 
 
 def few_texts() -> tuple[Text, ...]:

@@ -52,7 +52,7 @@ def clear(folder: Path) -> None:
     Raises `UsageError` where that, and so writing, is not possible: before a long run, not after it.
     """
     try:
-        for name in ("evidence.json", *FILES):
+        for name in ("evidence.json", rows.NAME, *FILES):
             (folder / name).unlink(missing_ok=True)
         (folder / "events.jsonl").write_bytes(b"")
     except OSError as error:

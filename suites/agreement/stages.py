@@ -15,7 +15,7 @@ from ... import bounds, diagnosis
 from ...bounds import Bound
 from ...evidence import ClaimViolation, Explanation
 from ...handles import Embedder, Encoder
-from ...reference import Reference
+from ...reference import Reference, document_prompt
 from ..encoder_input.oracle import gaps
 
 #: texts of one batch: pooling is judged, and faults are tried, on so many
@@ -257,7 +257,9 @@ def finish(encoder: Encoder, embedder: Embedder, reference: Reference) -> Finish
 
 def _finish(encoder: Encoder, embedder: Embedder, reference: Reference) -> Finish:
     texts = sample(reference)
-    states, found = encoder.hidden_states(texts, fresh=True), embedder.embed(texts, fresh=True)
+    prompt = document_prompt(embedder.subject)
+    states = encoder.hidden_states([prompt + text for text in texts], fresh=True)
+    found = embedder.embed(texts, fresh=True)
     if any(rows.shape[1] != found.shape[1] for rows in states):
         raise ClaimViolation(f"vectors of {found.shape[1]} numbers", f"as wide as its states, {states[0].shape[1]}")
     pooled = reference.pool(states)

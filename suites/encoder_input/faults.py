@@ -250,7 +250,7 @@ def padded(ids, longest):
     return np.pad(ids, (0, longest - len(ids)))
 
 
-@fault("encoder", ["INPUT-08"], seam="batch", source="jkrukowski/swift-embeddings#20")
+@fault("encoder", ["INPUT-08"], seam="batch", source="jkrukowski/swift-embeddings#20, jkrukowski/swift-embeddings#21")
 def padding_attended(encoder):
     """Batches are padded and the model gets no mask, so that tokens attend to padding."""
     bert = Bert(encoder.weights(), encoder.config(), "float32")

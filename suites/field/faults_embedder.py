@@ -249,7 +249,8 @@ def a_little_noise(embedder):
         vectors, drawn.standard_normal(vectors.shape) / np.sqrt(vectors.shape[1]), 0.01))
 
 
-@fault("embedder", ["FIELD-06"], base=SMALL, source="huggingface/text-embeddings-inference#649")
+@fault("embedder", ["FIELD-06"], base=SMALL,
+       source="huggingface/text-embeddings-inference#649, huggingface/text-embeddings-inference#704")
 def one_answer_in_seven_is_another(embedder):
     """Every seventh call is answered by a worker that pads on the other side."""
     calls = [0]
@@ -260,7 +261,7 @@ def one_answer_in_seven_is_another(embedder):
     return answering(embedder, change)
 
 
-@fault("embedder", ["FIELD-07"], base=SMALL, source="openai/openai-python#868")
+@fault("embedder", ["FIELD-07"], base=SMALL, source="openai/openai-python#868, openai/openai-cookbook#223")
 def last_bits_vary(embedder):
     """Every second call is off by the last bit of the format."""
     calls = [0]
@@ -307,7 +308,7 @@ def one_text_without_rows(embedder):
     return asking(embedder, lambda ask, texts: ask(texts)[0] if len(texts) == 1 else ask(texts))
 
 
-@fault("embedder", ["FIELD-09"], base=SMALL, source="ollama/ollama#14657")
+@fault("embedder", ["FIELD-09"], base=SMALL, source="ollama/ollama#14657, ollama/ollama#15582, ollama/ollama#16625")
 def nan_for_some_first_tokens(embedder):
     """Texts that begin with a figure have no numbers."""
     return answering(embedder, lambda vectors, texts: np.where(

@@ -17,7 +17,8 @@ def first_words(count):
     return lambda text: text if len(text.split()) <= count else " ".join(text.split()[:count])
 
 
-@fault("embedder", ["FIELD-17", "FIELD-19"], source="qdrant/fastembed#689, martin-conur/quackformers#34")
+@fault("embedder", ["FIELD-17", "FIELD-19"],
+       source="qdrant/fastembed#689, martin-conur/quackformers#34, martin-conur/quackformers#83")
 def cut_at_half_the_limit(embedder):
     """Texts are cut at 128 tokens, where 256 are declared."""
     return reading(embedder, first_words(126))
@@ -33,7 +34,7 @@ def refuses_at_half_the_limit(embedder):
     return asking(embedder, change)
 
 
-@fault("embedder", ["FIELD-18", "FIELD-19"], source="langchain-ai/langchain#3777")
+@fault("embedder", ["FIELD-18", "FIELD-19"], source="langchain-ai/langchain#3777, openai/openai-cookbook#98")
 def parts_averaged(embedder):
     """What is longer than the limit is cut into parts, and the mean of their vectors stands for the text."""
     def change(ask, texts):
@@ -273,7 +274,7 @@ def later_tokens_weigh_more(embedder):
 
 @fault("embedder", ["FIELD-29"],
        source="plur-ai/plur#270, huggingface/text-embeddings-inference#660, vllm-project/vllm#15509, "
-              "ggml-org/llama.cpp#16367")
+              "ggml-org/llama.cpp#16367, huggingface/text-embeddings-inference#732")
 def another_layer_behind_the_pooling(embedder):
     """A linear layer that nobody declares comes after the pooling."""
     return answering(embedder, lambda vectors, texts: vectors[:, ::-1] * np.resize([1, -1], vectors.shape[1]))

@@ -130,7 +130,7 @@ def width_of_the_first_layer(layer):
 # --- shapes and layouts -----------------------------------------------------------------------------------------------
 
 
-@fault("layer", ["FIELD-35"], raises=True, source="pytorch/pytorch#50286")
+@fault("layer", ["FIELD-35"], raises=True, source="pytorch/pytorch#50286, pytorch/pytorch#11847")
 def first_id_read(layer):
     """The first id is looked at before there is one."""
     def lookup(ids):
@@ -349,7 +349,8 @@ def a_good_neighbour_spoilt(layer):
     return altered(looking(right, lookup), gradient=right.gradient)
 
 
-@fault("layer", ["FIELD-41"], source="microsoft/onnxruntime#7752, jax-ml/jax#7595", declares=outside("clamp", "clamp"))
+@fault("layer", ["FIELD-41"],
+       source="microsoft/onnxruntime#7752, jax-ml/jax#7595, jax-ml/jax#2895", declares=outside("clamp", "clamp"))
 def gradient_dropped(layer):
     """A lookup outside reads the nearest row, and its gradient goes nowhere."""
     right = policy(layer, "clamp", "clamp")
@@ -460,7 +461,7 @@ def four_bits_for_eight(layer):
     return quantised(layer, 7)
 
 
-@fault("layer", ["FIELD-42"], declares=INT8, base=FROZEN, source="vllm-project/vllm#30424")
+@fault("layer", ["FIELD-42"], declares=INT8, base=FROZEN, source="vllm-project/vllm#30424, vllm-project/vllm#12836")
 def codes_for_numbers(layer):
     """The codes are looked up as if they were the numbers."""
     made = quantised(layer)

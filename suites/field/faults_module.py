@@ -111,3 +111,14 @@ def rows_drawn_anew_by_resizing(encoder):
         with torch.no_grad():
             table.weight.copy_(torch.arange(table.weight.numel()).reshape(table.weight.shape))
     return with_resize(encoder, change)
+
+
+@fault("module", ["FIELD-89"], base="bundled", source="huggingface/transformers#35075")
+def new_rows_all_the_same(encoder):
+    """All rows that are added are the mean of the old ones."""
+    import torch
+
+    def change(table, trained, padding):
+        with torch.no_grad():
+            table.weight[-3:] = table.weight[:-3].mean(dim=0)
+    return with_resize(encoder, change)

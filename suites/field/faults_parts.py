@@ -118,7 +118,7 @@ def last_block_of_codes_left_out(layer):
 
 
 @fault("layer", ["FIELD-39", "FIELD-40", "LOOKUP-08"],
-       source="keras-team/keras#9264, tensorflow/tensorflow#5847, tensorflow/tensorflow#62628")
+       source="keras-team/keras#9264, tensorflow/tensorflow#5847, tensorflow/tensorflow#62628, tensorflow/tensorflow#27033")
 def zeros_though_refusal_was_declared(layer):
     """Ids outside give zeros, as on a graphics card, though the layer promises to refuse them."""
     return policy(layer, "zero", "zero")

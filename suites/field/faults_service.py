@@ -284,7 +284,7 @@ def in_base64(service, make):
     return each(service, change)
 
 
-@fault("service", ["FIELD-73"], source="openai/openai-node#1542, BerriAI/litellm#42426")
+@fault("service", ["FIELD-73"], source="openai/openai-node#1542, BerriAI/litellm#42426, n8n-io/n8n#16647")
 def base64_of_the_bytes_of_the_list(service):
     """base64 holds the written list of numbers, cut to a multiple of four bytes."""
     def make(row):
@@ -323,7 +323,8 @@ def base64_of_a_narrow_format(service):
     return in_base64(service, lambda row: coarse(row).astype("<f4").tobytes())
 
 
-@fault("service", ["FIELD-73"], source="sgl-project/sglang#28803, runpod-workers/worker-infinity-embedding#30")
+@fault("service", ["FIELD-73"],
+       source="sgl-project/sglang#28803, runpod-workers/worker-infinity-embedding#30, Lightning-AI/LitServe#741")
 def encoding_ignored(service):
     """`encoding_format` is accepted, and the answer is a list all the same."""
     return asked(service, lambda request: {key: value for key, value in request.items() if key != "encoding_format"})

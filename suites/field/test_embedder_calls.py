@@ -147,7 +147,7 @@ def test_the_list_of_texts_stays_as_it_was(embedder, evidence, seed):
 def test_an_answer_stays_as_it_was(embedder, evidence, seed):
     """The rows of one call after two other calls, one as large and one larger."""
     texts = core(seed)
-    first = embedder.embed(texts[:4], fresh=True)
+    first = embedder.embed(texts[:4], as_returned=True)
     kept = first.copy()
     embedder.embed(texts[4:8], fresh=True)
     embedder.embed(texts[::-1], fresh=True)
@@ -158,7 +158,7 @@ def test_an_answer_stays_as_it_was(embedder, evidence, seed):
 def test_who_writes_into_an_answer_changes_no_later_one(embedder, evidence, seed):
     """An answer is overwritten where that is possible, and the same texts are asked for again."""
     texts = core(seed)[:4]
-    first = embedder.embed(texts, fresh=True)
+    first = embedder.embed(texts, as_returned=True)
     kept = first.copy()
     if first.flags.writeable:
         first[...] = 0

@@ -33,7 +33,7 @@ def test_claims_by_word_and_by_line(command, what, found):
 
 def test_all_claims_in_a_line_each(command):
     lines = command("claims").stdout.splitlines()
-    assert lines[-1].endswith("embedding-conformance claims BANK-01")
+    assert lines[-1].endswith("embedding-conformance claims AGREE-01")
     assert len([line for line in lines if line.startswith("LOOKUP-")]) == 13
 
 

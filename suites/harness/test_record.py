@@ -8,7 +8,7 @@ import pytest
 from embedding_conformance import recordings
 from embedding_conformance.errors import UsageError
 from embedding_conformance.reference import open_reference
-from embedding_conformance.texts import agreement_texts, read_texts
+from embedding_conformance.texts import all_texts, read_texts
 
 MINE = """
 import zlib
@@ -45,7 +45,7 @@ def test_a_recording_holds_vectors_texts_and_where_they_come_from(mine):
     done = mine("record", "python:mine.py:embed", "-o", "monday", "--declare", "precision=float32")
     assert done.returncode == 0, done.stderr
     found = recordings.read(mine.folder / "monday")
-    assert [one.text for one in found.texts] == [one.text for one in agreement_texts()]
+    assert [one.text for one in found.texts] == [one.text for one in all_texts()]
     assert found.vectors.shape == (len(found.texts), 16) and found.vectors.dtype == np.float32
     assert found.about["subject"] == "python:mine.py:embed" and found.about["count"] == len(found.texts)
     assert found.about["declares"]["precision"] == ["float32", "--declare"]
@@ -119,9 +119,9 @@ def test_the_same_subject_agrees_with_its_recording_and_a_changed_one_does_not(m
         assert outcomes == {"AGREE-08": word, "AGREE-12": word}
     evidence = json.loads((mine.folder / "changed" / "evidence.json").read_text())
     assert evidence["reference"]["name"] == "vectors:monday"
-    stale = sum("dog" in one.text for one in agreement_texts())
+    stale = sum("dog" in one.text for one in all_texts())
     worst = next(one["worst"][0] for one in events if one["event"] == "result" and one["claims"] == ["AGREE-12"])
-    assert worst.startswith(f"{stale} of {len(agreement_texts())} differ: at most ")
+    assert worst.startswith(f"{stale} of {len(all_texts())} differ: at most ")
     assert "monday/texts.jsonl:" in worst and "chased" not in worst
 
 

@@ -45,7 +45,7 @@ def unit(vectors):
 
 @fault("pooler", ["POOL-01", "POOL-02", "POOL-03", "POOL-09", "SHAPE-14"],
        source="HKUDS/LightRAG#3675, lanterndata/lantern_extras#91, JohnSnowLabs/spark-nlp#14496, jsboige/CoursIA#15045, "
-              "pytorch/pytorch#3194")
+              "pytorch/pytorch#3194, huggingface/transformers#17463")
 def padding_in_the_mean(pooler):
     """The mean goes over all positions; the mask is ignored."""
     return pooling(pooler, mean=lambda states, mask: states.mean(axis=1))
@@ -84,7 +84,7 @@ def padding_weighs_a_little(pooler):
     return pooling(pooler, mean=mean)
 
 
-@fault("pooler", ["POOL-03"], source="langchain-ai/langchain#3331, pytorch/pytorch#4169")
+@fault("pooler", ["POOL-03"], source="langchain-ai/langchain#3331, pytorch/pytorch#4169, pytorch/pytorch#7389")
 def nothing_divided_by_nothing(pooler):
     """The count of tokens is not kept from being zero."""
     return pooling(pooler, mean=lambda states, mask: (states * mask).sum(axis=1) / mask.sum(axis=1))
@@ -253,7 +253,7 @@ def small_number_in_the_length(pooler):
     return scaling(pooler, lambda x: x / (norms(x) + x.dtype.type(2e-3)))
 
 
-@fault("pooler", ["NORM-02", "NORM-07"])
+@fault("pooler", ["NORM-02", "NORM-07"], source="deepjavalibrary/djl#2237")
 def pooled_at_length_one(pooler):
     """The pooled vector is normalised already, whatever the switch says."""
     return pooling(pooler, mean=lambda states, mask: unit((states * mask).sum(axis=1) / count(mask)))
@@ -268,7 +268,8 @@ def normalised_in_place(pooler):
     return altered(pooler, normalize=normalize)
 
 
-@fault("pooler", ["NORM-01", "NORM-04"], source="davidberenstein1957/fast-sentence-transformers#3")
+@fault("pooler", ["NORM-01", "NORM-04"],
+       source="davidberenstein1957/fast-sentence-transformers#3, davidberenstein1957/fast-sentence-transformers#4")
 def lengths_returned(pooler):
     """The lengths come back instead of the vectors."""
     return altered(pooler, normalize=lambda vectors: np.linalg.norm(vectors, axis=1))
@@ -383,7 +384,9 @@ def padding_pooled(embedder):
     return quick(embedder, embed=embed)
 
 
-@fault("embedder", ["POOL-02", "SHAPE-11"], size="subtle", source="Anush008/fastembed-rs#107, microsoft/onnxruntime#10111")
+@fault("embedder", ["POOL-02", "SHAPE-11"], size="subtle",
+       source="Anush008/fastembed-rs#107, microsoft/onnxruntime#10111, Anush008/fastembed-rs#147, "
+              "microsoft/onnxruntime#8625")
 def grid_of_the_batch(embedder):
     """Vectors are rounded to a grid of 127 steps that is fitted to all texts of the call."""
     def embed(texts):

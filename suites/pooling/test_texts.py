@@ -5,6 +5,7 @@ import pytest
 
 from ... import bounds
 from ...data import texts
+from ...reference import document_prompt
 from ..encoder_input.oracle import gaps
 
 
@@ -35,7 +36,8 @@ def test_a_text_alone_and_among_others(embedder, evidence):
 @pytest.mark.claim("POOL-08")
 def test_special_tokens_count(encoder, embedder, evidence):
     """The vectors against the means over all states; over all but the first and the last, another direction comes out."""
-    states, found = encoder.hidden_states(seven(), fresh=True), embedder.embed(seven(), fresh=True)
+    asked = [document_prompt(embedder.subject) + text for text in seven()]
+    states, found = encoder.hidden_states(asked, fresh=True), embedder.embed(seven(), fresh=True)
     everything = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in states])
     words = np.stack([rows[1:-1].mean(axis=0, dtype=np.float64) for rows in states])
     evidence.equal(list(found.shape), list(everything.shape))

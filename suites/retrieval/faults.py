@@ -61,7 +61,8 @@ def looking_at(index, choose, **replaced):
 # --- rankings ---------------------------------------------------------------------------------------------------------
 
 
-@fault("index", [*RANKING, "RETR-02", "RETR-07", "RETR-13", "BASE-06"], source="nearai/nearai#719")
+@fault("index", [*RANKING, "RETR-02", "RETR-07", "RETR-13", "BASE-06"],
+       source="nearai/nearai#719, tencentmusic/supersonic#1644")
 def smallest_first(index):
     """The smallest scores come first, as when similarities are sorted as if they were distances."""
     def search(queries, k):
@@ -200,7 +201,7 @@ def one_cluster_probed(index):
     return altered(index, build=build, search=search)
 
 
-@fault("index", ["RETR-06", "RETR-11"], source="chroma-core/chroma#1205")
+@fault("index", ["RETR-06", "RETR-11"], source="chroma-core/chroma#1205, chroma-core/chroma#1737, chroma-core/chroma#620")
 def beam_tied_to_k(index):
     """Only the first eight times k rows are looked at, so that the best shows up once k is large."""
     return looking_at(index, lambda scores, k: np.broadcast_to(np.arange(scores.shape[1]) < 8 * k, scores.shape))
@@ -218,7 +219,8 @@ def best_missed_in_short_lists(index):
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-@fault("index", ["RETR-03", "RETR-04", "RETR-10", "BASE-06"], source="mem0ai/mem0#5960, langchain-ai/langchain#22209")
+@fault("index", ["RETR-03", "RETR-04", "RETR-10", "BASE-06"],
+       source="mem0ai/mem0#5960, langchain-ai/langchain#22209, langchain-ai/langchain#9519, langchain-ai/langchain#4086")
 def cosine_without_normalising(index):
     """Inner products, whatever the metric is called."""
     return stored(index, lambda vectors, metric: (vectors, "dot" if metric == "cosine" else metric))
@@ -311,7 +313,7 @@ def epsilon_in_the_norm(index):
     return rescored(index, change, build=build)
 
 
-@fault("index", ["RETR-03", "RETR-06"], size="subtle")
+@fault("index", ["RETR-03", "RETR-06"], size="subtle", source="vespa-engine/vespa#28036")
 def stored_in_half_precision(index):
     """Vectors are stored in float16."""
     return stored(index, lambda vectors, metric: (vectors.astype(np.float16).astype(vectors.dtype), metric))
@@ -369,7 +371,7 @@ def deleted_scores_zero(index):
     return altered(index, scores=scores, search=lambda queries, k: best(scores(queries), k))
 
 
-@fault("index", ["RETR-12"], source="pgvector/pgvector#480")
+@fault("index", ["RETR-12"], source="pgvector/pgvector#480, pgvector/pgvector#740")
 def struck_out_after_the_ranking(index):
     """A deleted row takes a place among the best and is struck out there, so that fewer than k are left."""
     whole = ExactIndex()

@@ -193,7 +193,7 @@ def inner_product_slightly_off(similarity):
 
 
 @fault("similarity", ["COS-03", "COS-04", "COS-05", "COS-06", "COS-07", "TOY-07"], size="subtle",
-       source="scikit-learn/scikit-learn#18122, QData/TextAttack#804, weaviate/weaviate#8133")
+       source="scikit-learn/scikit-learn#18122, QData/TextAttack#804, weaviate/weaviate#8133, nmslib/hnswlib#76")
 def cosine_slightly_off(similarity):
     """Cosines have an error of 64 units in the last place, as from a fast reciprocal root."""
     return altered(similarity, cosine=sloppy(similarity.cosine))

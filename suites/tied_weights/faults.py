@@ -227,7 +227,9 @@ def state_dict_loaded_into_two(model):
     return after_operation(model, "state dict", own_head)
 
 
-@fault("tied_model", ["TIED-08"], source="huggingface/transformers#43429, huggingface/accelerate#1772")
+@fault("tied_model", ["TIED-08"],
+       source="huggingface/transformers#43429, huggingface/accelerate#1772, jxmorris12/vec2text#94, "
+              "huggingface/transformers#43159")
 def head_random_after_load(model):
     """After loading, the output projection is a new one with random numbers."""
     return after_operation(model, "save and load", lambda loaded: own_head(loaded, lambda weight: weight.flip(0)))
@@ -242,7 +244,16 @@ def loaded_from_the_wrong_table(model):
     return after_operation(model, "save and load", wrong)
 
 
-@fault("tied_model", ["TIED-08"], source="huggingface/peft#2018, huggingface/peft#2777")
+@fault("tied_model", ["TIED-04"], source="huggingface/peft#2777")
+def untied_head_overwritten_on_loading(model):
+    """The file of an untied model says that it is tied, so that loading puts the input table in the place of its head."""
+    def tied(loaded):
+        loaded.model.get_output_embeddings().weight = loaded.model.get_input_embeddings().weight
+        return loaded
+    return after_operation(model, "untie", lambda twin: after_operation(twin, "save and load", tied))
+
+
+@fault("tied_model", ["TIED-08"], source="huggingface/peft#2018")
 def adapters_of_both_ends_merged_when_saved(model):
     """What an adapter adds is written into the file for each end that uses the table, so that one table gets it twice."""
     def merged(loaded):
@@ -272,7 +283,7 @@ def resize_unties(model):
     return after_operation(model, "resize", own_head)
 
 
-@fault("tied_model", ["TIED-09"], source="huggingface/transformers#1730, vllm-project/vllm#20843")
+@fault("tied_model", ["TIED-09"], source="huggingface/transformers#1730, vllm-project/vllm#20843, huggingface/transformers#851")
 def head_not_resized(model):
     """Only the input table becomes longer."""
     return after_operation(model, "resize", lambda longer: altered(
@@ -338,14 +349,10 @@ def in_float64(model):
 @sound("tied_model")
 def input_scaled(model):
     """Looked-up rows are multiplied by the root of the width before the first layer, as Gemma does."""
-    def scaled(one):
-        one.model.get_input_embeddings().register_forward_hook(lambda module, ids, rows: rows * rows.shape[-1] ** 0.5)
-        return one
-
-    def after(name):
-        made = model.after(name)
-        return made if made.model.get_input_embeddings()._forward_hooks else scaled(made)
-    return altered(scaled(model), after=after)
+    lookup = model.model.get_input_embeddings()
+    if not lookup._forward_hooks:  # most operations keep them
+        lookup.register_forward_hook(lambda module, ids, rows: rows * rows.shape[-1] ** 0.5)
+    return altered(model, after=lambda name: input_scaled(model.after(name)))
 
 
 @sound("tied_model")

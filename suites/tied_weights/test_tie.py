@@ -109,3 +109,18 @@ def test_a_model_also_works_untied(tied_model, evidence):
     twin.assign(changed)
     evidence.equal(twin.table(), changed)
     evidence.equal(twin.logits(ids), before)
+
+
+@pytest.mark.claim("TIED-04")
+def test_an_untied_model_is_loaded_untied(tied_model, evidence):
+    """Untied, with another row at its input, saved and loaded: the input has that row, and the logits are from the old one."""
+    table = tied_model.table()
+    ids, targets = places(len(table))
+    twin = tied_model.after("untie")
+    changed = table.copy()
+    changed[unread(len(table), ids, targets)] = 7
+    twin.assign(changed)
+    loaded = twin.after("save and load")
+    states = loaded.hidden(ids)
+    evidence.equal(loaded.table(), changed)
+    evidence.close(loaded.logits(ids), oracle.logits(states, table), oracle.logits_bound(states, table))

@@ -71,7 +71,7 @@ def whole_numbers_returned(layer):
     return altered(layer, lookup=lambda ids: layer.lookup(ids).astype(np.int32))
 
 
-@fault("layer", ["TOK-04"], source="jax-ml/jax#3774, jax-ml/jax#14193")
+@fault("layer", ["TOK-04"], source="jax-ml/jax#3774, jax-ml/jax#14193, jax-ml/jax#9839")
 def clamped(layer):
     """Ids beyond the last row get the last row."""
     def lookup(ids):

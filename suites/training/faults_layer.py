@@ -188,7 +188,8 @@ def bfloat16():
     return ml_dtypes.bfloat16
 
 
-@fault("layer", ["GRAD-02"], source="tenstorrent/tt-metal#53386, flagos-ai/FlagGems#309", declares={"precision": "bfloat16"})
+@fault("layer", ["GRAD-02"],
+       source="tenstorrent/tt-metal#53386, flagos-ai/FlagGems#309, flagos-ai/FlagGems#4295", declares={"precision": "bfloat16"})
 def bfloat16_sums(layer):
     """A bfloat16 layer adds its gradients up in bfloat16, where they stop growing."""
     return accumulating(layer, bfloat16(), bfloat16())
@@ -220,7 +221,8 @@ def last_row_lost_in_tall_tables(layer):
     return altered(layer, gradient=gradient)
 
 
-@fault("layer", ["GRAD-05", "GRAD-02"], source="microsoft/onnxruntime#28108, pytorch/pytorch#165095, pytorch/pytorch#130806")
+@fault("layer", ["GRAD-05", "GRAD-02"],
+       source="microsoft/onnxruntime#28108, pytorch/pytorch#165095, pytorch/pytorch#130806, pytorch/FBGEMM#3953")
 def offsets_overflow(layer):
     """The offset of a row, id times width, is kept in 13 bits."""
     def gradient(ids, slope):
@@ -339,7 +341,7 @@ def rate_off_in_the_last_digits(layer):
     return stepping(layer, lambda table, gradient, rate: table - np.float32(rate * (1 + 2.0**-20)) * gradient)
 
 
-@fault("layer", ["SGD-01", "SGD-04", "PAD-04", "TRAIN-03"], source="huggingface/diffusers#1009")
+@fault("layer", ["SGD-01", "SGD-04", "PAD-04", "TRAIN-03"], source="huggingface/diffusers#1009, huggingface/diffusers#855")
 def weight_decay(layer):
     """Every step shrinks the whole table by a hundredth of the rate."""
     return stepping(layer, lambda table, gradient, rate: table * np.float32(1 - 0.01 * rate) - rate * gradient)

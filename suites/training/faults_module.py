@@ -80,7 +80,9 @@ def scale_trained_too(module):
     return altered(module, module=lambda: made)
 
 
-@fault("module", ["PAD-01", "PAD-02"], source="pytorch/pytorch#6411, fastai/fastai#2517, microsoft/Graphormer#41")
+@fault("module", ["PAD-01", "PAD-02"],
+       source="pytorch/pytorch#6411, fastai/fastai#2517, microsoft/Graphormer#41, pytorch/pytorch#1812, "
+              "pytorch/pytorch#6495")
 def initialised_after_padding(module):
     """The table is drawn after the padding row was set to zero."""
     import torch
