@@ -422,6 +422,16 @@ def pooled_in_float64(embedder):
     return with_rows(embedder, lambda rows, texts: rows)
 
 
+@sound("embedder", declares={"precision": "int8", "normalized": False},
+       breaks=["AGREE-06", "AGREE-07", "FIELD-29", "POOL-08", "BASE-01", "BASE-07", "BASE-09"])
+def vectors_in_whole_numbers(embedder):
+    """The vectors are whole numbers from -128 to 127, 255 of which make one; so they are not the means of its states."""
+    def whole(vectors):
+        return np.clip(np.round(vectors * 255), -128, 127).astype(np.int8)
+    return altered(embedder, embed=lambda texts: whole(embedder.embed(texts)),
+                   embed_query=lambda texts: whole(embedder.embed_query(texts)))
+
+
 @sound("encoder", declares={"precision": "int8"}, breaks=["AGREE-06", "FIELD-29", "POOL-08", "BASE-02", "BASE-03", "BASE-08"])
 def whole_numbers(encoder):
     """The weights of the layers are whole numbers from -127 to 127 times a scale for each row, as it says; of the encoder

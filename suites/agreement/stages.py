@@ -196,7 +196,18 @@ def vectors(embedder: Embedder, reference: Reference) -> tuple[Measured, Measure
     found, expected = embedder.embed(texts), reference.embed(texts)
     if found.shape != expected.shape:
         raise ClaimViolation(f"vectors of {found.shape[1]} numbers", f"vectors of {expected.shape[1]} numbers")
-    return vectors_measured(reference, texts, found, expected, network_bounds(reference, embedder, found), "vectors")
+    limits = network_bounds(reference, embedder, found)
+    return vectors_measured(reference, texts, in_one_unit(found, expected), expected, limits, "vectors")
+
+
+def in_one_unit(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Vectors of whole numbers count steps, and do not say how large one is: the median text has the reference's length."""
+    if found.dtype.kind not in "iu":
+        return found
+    lengths, wanted = (np.linalg.norm(rows.astype(np.float64), axis=1) for rows in (found, expected))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.median(wanted / lengths)
+    return found * step if np.isfinite(step) else found
 
 
 def vectors_measured(reference: Reference, texts: list[str], found: np.ndarray, expected: np.ndarray,
@@ -409,8 +420,8 @@ class OwnStates:
 def look_at_vectors(embedder: Embedder, reference: Reference, worst: Sequence[str] = ()) -> diagnosis.Diagnosis:
     """Faults of every stage, on one batch; without a model to apply them to, those that a text or a row shows."""
     texts = sample(reference, worst, LONG)
-    found = embedder.embed(texts, fresh=True).astype(np.float64)
     plain = reference.embed(texts)
+    found = in_one_unit(embedder.embed(texts, fresh=True), plain).astype(np.float64)
     whole = reference.whole
     if whole is None:
         attempts = black_box(reference, texts, plain)

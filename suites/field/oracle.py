@@ -18,14 +18,8 @@ def gaps(found, expected):
 
 
 def steadiness(embedder, answer):
-    """The format whose tier bounds how much two answers about one text may differ.
-
-    Quantised weights, and activations with a range of their own, are functions of the text alone. What is left is that a
-    sum which comes out otherwise in its last digit is rounded to another step of the grid; bfloat16 allows for more.
-    Dynamic int8, whose ranges are those of the whole batch, turned a text of all-MiniLM-L6-v2 by 0.07 with its company.
-    """
-    precision = embedder.precision_of(answer)
-    return precision if precision in bounds.UNIT_ROUNDOFF else "bfloat16"
+    """The format whose tier bounds how much two answers about one text may differ."""
+    return bounds.steady(embedder.precision_of(answer))
 
 
 def same(evidence, embedder, found, expected, texts):

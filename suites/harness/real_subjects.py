@@ -26,6 +26,16 @@ class Int8:
         return self.model.encode(texts, precision="int8", show_progress_bar=False)
 
 
+class Int8OnOneScale(Int8):
+    """The same with one range for every number of every text."""
+
+    def encode(self, texts):
+        from sentence_transformers.util.quantization import quantize_embeddings
+
+        vectors = self.model.encode(texts, show_progress_bar=False)
+        return quantize_embeddings(vectors, "int8", ranges=np.array([[-0.5], [0.5]]).repeat(vectors.shape[1], axis=1))
+
+
 class Truncated:
     """The first 128 numbers of each vector."""
 

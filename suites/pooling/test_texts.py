@@ -15,9 +15,9 @@ def seven():
 
 
 def agree(evidence, embedder, found, expected):
-    """Every row has the direction and the length that it should have, as far as the declared precision goes."""
+    """Every row has the direction and the length that it has in other company, as far as the declared precision goes."""
     evidence.equal(list(found.shape), list(expected.shape))
-    direction, length = bounds.network(embedder.precision_of(found))
+    direction, length = bounds.network(bounds.steady(embedder.precision_of(found)))
     turned, stretched = gaps(found, expected)
     evidence.at_most(turned.max(), direction, f"row {turned.argmax()}")
     evidence.at_most(stretched.max(), length, f"row {stretched.argmax()}")

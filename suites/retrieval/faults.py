@@ -508,13 +508,6 @@ def untrained(embedder):
     return without_training(embedder)
 
 
-@fault("embedder", ["RETR-08"])
-def looked_up_rows(embedder):
-    """The mean of the looked-up rows stands for the text; D1 is still first, by its words."""
-    return altered(embedder, embed=lambda texts: unit(np.stack([rows.mean(axis=0)
-                                                                for rows in embedder.input_embeddings(texts)])))
-
-
 @fault("encoder", ["BASE-08"])
 def states_of_the_first_token(encoder):
     """Every state is that of the first token."""

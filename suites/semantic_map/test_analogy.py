@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ...bounds import Bound
 from ...data import generator, texts
-from ..similarity.oracle import cosine
+from ..similarity.oracle import cosine, share
 from . import oracle
 from .vectors import unit, words
 
@@ -130,6 +131,10 @@ def test_every_word_has_its_own_row(projector, evidence):
 # --- what training puts into the vectors ------------------------------------------------------------------------------
 
 
+#: which word is first is a matter of order, and of eleven words chance seldom finds the right one
+FIRST = Bound(0.99, "nearer by more than rounding; with untrained models the best other word has 1.01 to 1.24")
+
+
 def asked(embedder, names, add, subtract):
     """Cosines [N] of texts with a sum of some of them, from their vectors scaled to length one; name -> score."""
     vectors = unit(embedder.embed(names).astype(np.float64))
@@ -142,9 +147,8 @@ def test_queen_is_nearest_once_the_inputs_are_excluded(embedder, evidence):
     """Queen against the best of the other ten words, and against king, which is nearer when it may be named."""
     scores = asked(embedder, texts()["words"], ["king", "woman"], ["man"])
     others = [word for word in scores if word not in ("king", "man", "woman", "queen")]
-    evidence.greater(scores["queen"], max(scores[word] for word in others), 0.02,
-                     "two thirds of what the trained model was measured to have, 0.03; untrained ones rank another first")
-    evidence.greater(scores["king"], scores["queen"], 0.025, "half of what the trained model was measured to have, 0.051")
+    evidence.at_most(share(scores["queen"], max(scores[word] for word in others)), FIRST, "queen, as a share of the best other")
+    evidence.at_most(share(scores["king"], scores["queen"]), FIRST, "king, as a share of queen")
 
 
 @pytest.mark.claim("ANALOGY-02")
@@ -152,10 +156,8 @@ def test_paris_is_nearest_once_the_inputs_are_excluded(embedder, evidence):
     """Paris against the best other capital or country, and against France, which is nearer when it may be named."""
     scores = asked(embedder, texts()["places"], ["Beijing", "France"], ["China"])
     others = [place for place in scores if place not in ("Beijing", "China", "France", "Paris")]
-    evidence.greater(scores["Paris"], max(scores[place] for place in others), 0.05,
-                     "a third of what the trained model was measured to have, 0.17; untrained ones have 0 at most")
-    evidence.greater(scores["France"], scores["Paris"], 0.02,
-                     "half of what the trained model was measured to have, 0.039")
+    evidence.at_most(share(scores["Paris"], max(scores[place] for place in others)), FIRST, "Paris, as a share of the best")
+    evidence.at_most(share(scores["France"], scores["Paris"]), FIRST, "France, as a share of Paris")
 
 
 @pytest.mark.claim("ANALOGY-06")

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ...bounds import Bound
 from ...data import texts
-from ..similarity.oracle import cosine_matrix
+from ..similarity.oracle import NEARER, cosine_matrix, share
 
 #: sentences of the map that say nearly the same: cat and kitten, train and railway
 RELATED = ((0, 1), (5, 6))
@@ -24,8 +25,7 @@ def test_paraphrases_are_each_others_nearest(embedder, evidence, i, j):
     """Their cosine against that of either of them with any other sentence."""
     found = cosines(embedder)
     other = max(found[one, row] for one in (i, j) for row in range(8) if row not in (i, j))
-    evidence.greater(found[i, j], other, 0.1, "a third of what the trained model was measured to have, 0.29 and 0.60; "
-                                              "untrained ones have 0.06 at most and put train and railway apart")
+    evidence.at_most(share(found[i, j], other), NEARER, "each other, as a share of the nearest other sentence")
 
 
 @pytest.mark.claim("MAP-09")
@@ -34,5 +34,5 @@ def test_related_sentences_are_nearer_than_unrelated_ones(embedder, evidence):
     found = cosines(embedder)
     related = np.mean([found[pair] for pair in RELATED])
     unrelated = np.mean([found[pair] for pair in pairs() if pair not in RELATED])
-    evidence.greater(related, unrelated, 0.2, "less than half of what the trained model was measured to have, 0.54; "
-                                              "untrained ones have less than 0.02")
+    evidence.at_most(share(related, unrelated), Bound(2 / 3, "a third nearer; trained models have 0.54 at most, untrained "
+                                                             "ones 0.81 at least"), "related, as a share of unrelated")

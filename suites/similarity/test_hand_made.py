@@ -115,15 +115,14 @@ def cosines_with_cat(embedder):
 @pytest.mark.claim("TOY-06")
 def test_an_encoder_finds_cat_closer_to_dog_than_to_fish(embedder, evidence):
     """In each of ten carrier sentences."""
-    for dog, fish, _ in cosines_with_cat(embedder):
-        evidence.greater(dog, fish, 0.05, "half of the least that the trained model was measured to have, 0.11; "
-                                          "untrained ones have -0.002 to 0.002")
+    for carrier, (dog, fish, _) in zip(texts()["carriers"], cosines_with_cat(embedder), strict=True):
+        evidence.at_most(oracle.share(dog, fish), oracle.NEARER, carrier)
 
 
 @pytest.mark.claim("TOY-08")
 def test_an_encoder_orders_dog_fish_and_book(embedder, evidence):
     """Mean cosines over ten carrier sentences."""
     dog, fish, book = cosines_with_cat(embedder).mean(axis=0)
-    why = "a third of what the trained model was measured to have, 0.14 and 0.09; untrained ones have at most 0.003"
-    evidence.greater(dog, fish, 0.03, why)
-    evidence.greater(fish, book, 0.03, why)
+    bound = bounds.Bound(0.97, "nearer in the mean of ten; of six untrained models none had both below 1.01")
+    evidence.at_most(oracle.share(dog, fish), bound, "dog, as a share of fish")
+    evidence.at_most(oracle.share(fish, book), bound, "fish, as a share of book")

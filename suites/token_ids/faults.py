@@ -838,6 +838,18 @@ def bundled_text_by_text(tokenizer):
     return text_by_text(tokenizer)
 
 
+@sound("tokenizer", base="bundled", breaks=["TOK-13"])
+def unknown_by_its_letters(tokenizer):
+    """What the vocabulary lacks is shown by its own letters, as Unigram tokenizers show it."""
+    unknown = tokenizer.special_ids["unknown"]
+
+    def shown(text, tokens, ids, offsets):
+        return [text[start:end] if number == unknown else token
+                for token, number, (start, end) in zip(tokens, ids, offsets, strict=True)]
+    return altered(tokenizer, tokens=lambda texts: list(map(shown, texts, tokenizer.tokens(texts),
+                                                            tokenizer.encode(texts, None, False)[0], tokenizer.offsets(texts))))
+
+
 @sound("tokenizer")
 def renumbered(tokenizer):
     """The same entries with ids in the reverse order."""

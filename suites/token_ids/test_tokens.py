@@ -179,12 +179,18 @@ def test_batches_are_two_dimensional_int64(tokenizer, evidence, count):
 
 @pytest.mark.claim("TOK-10")
 def test_ids_and_tokens_stand_for_each_other(tokenizer, evidence):
-    """A mixed batch: one token an id, the same token wherever the id stands, and the other way round."""
+    """A mixed batch: one token an id, the same token wherever the id stands, and the other way round.
+
+    Unigram tokenizers show what is unknown by its own letters, so that the id of the unknown has many tokens.
+    """
     batch = mixed_batch()
     tokens, ids = tokenizer.tokens(batch), lists(tokenizer.ids(batch))
     evidence.equal([len(entry) for entry in tokens], [len(entry) for entry in ids])
     pairs = {pair for entry in zip(ids, tokens, strict=True) for pair in zip(*entry, strict=True)}
-    evidence.equal([len({number for number, _ in pairs}), len({token for _, token in pairs})], [len(pairs)] * 2)
+    unknown = tokenizer.special_ids.get("unknown")
+    known = [number for number, _ in pairs if number != unknown]
+    evidence.equal(len(set(known)), len(known))
+    evidence.equal(len({token for _, token in pairs}), len(pairs))
 
 
 @pytest.mark.claim("TOK-11")
