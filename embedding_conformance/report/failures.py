@@ -116,16 +116,16 @@ def drift(evidence: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def closest(evidence: dict[str, Any]) -> str:
-    """The passed check that came nearest to its bound."""
-    best, least = "", 1e6  # what is a million times its bound away is near nothing
+    """The passed check that came nearest to its bound: one that has to stay below it, if there is any."""
+    best, least = "", (True, 1e6)  # what is a million times its bound away is near nothing
     for result in evidence["results"]:
         one = result.get("closest")
         if result["outcome"] != "passed" or not one or not one["bound"] or not one["measured"] or one["measured"] < 0:
             continue
         wants_more = one["kind"] in ("greater", "differs")
         slack = one["measured"] / one["bound"] if wants_more else one["bound"] / one["measured"]
-        if slack < least:
-            least = slack
+        if (wants_more, slack) < least:
+            least = (wants_more, slack)
             what = ("difference", "at least") if wants_more else ("error", "bound")
             best = (f"{'+'.join(result['claims'])} on {result['subject']}: {what[0]} {one['measured']:.2g}, "
                     f"{what[1]} {one['bound']:.2g}")
