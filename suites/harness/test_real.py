@@ -41,7 +41,7 @@ def needs(*modules):
 def judge(command):
     """Run a check and give the refuted claims of each subject, once it is sure that claims were judged."""
     def run(*args):
-        done = command("check", *args, "--report", str(command.folder / "report"), timeout=300)
+        done = command("check", *args, "--report", str(command.folder / "report"), timeout=900)
         assert done.returncode in (0, 1), done.stdout + done.stderr
         evidence = json.loads((command.folder / "report" / "evidence.json").read_text())
         found = {subject["name"]: {} for subject in evidence["subjects"]}
