@@ -321,12 +321,6 @@ def arrange(run: Run, items: list[pytest.Item]) -> None:
             run.offered[item.nodeid] = [(claim_id, subject_of(item) or "") for claim_id in claims_of(item)]
         # -k chooses among claims; the name of a subject, which may hold any word, is none of its business.
         item.name = item.name.replace(f"-{subject_of(item)}", "")
-    if run.prover:
-        chapters = sorted(run.catalogue.chapters())
-        for item in items:
-            # What needs the model stays in two processes, or every process would build every faulty model.
-            if {"encoder", "embedder"} & set(getattr(item, "fixturenames", ())):
-                item.add_marker(pytest.mark.xdist_group(f"encoder {chapters.index(item.path.parent.name) % 2}"))
 
 
 def settle(run: Run, items: list[pytest.Item]) -> None:

@@ -79,8 +79,7 @@ class EventsFile:
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         if not self._collected:
             assert self._run is not None
-            plain_ids = [plain(node_id) for node_id in ids]
-            self._collection([[node_id, *split_node_id(node_id, self._run.subjects)] for node_id in plain_ids])
+            self._collection([[node_id, *split_node_id(node_id, self._run.subjects)] for node_id in ids])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
@@ -94,15 +93,15 @@ class EventsFile:
         self.write("not_applicable", not_applicable=self._run.inapplicable(), partial=sorted(map(list, self._run.partial)))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.write("started", nodeid=plain(nodeid))
+        self.write("started", nodeid=nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call", "teardown"):  # pytest-xdist says so when a worker died
-            self.write("lost", nodeid=plain(report.nodeid), why=str(report.longrepr).strip().splitlines()[-1])
+            self.write("lost", nodeid=report.nodeid, why=str(report.longrepr).strip().splitlines()[-1])
             return
         for key, value in report.user_properties:
             if key == "conformance-proof":
-                self.write("proved", nodeid=plain(report.nodeid), claims=split_node_id(report.nodeid, ())[0],
+                self.write("proved", nodeid=report.nodeid, claims=split_node_id(report.nodeid, ())[0],
                            results=json.loads(str(value)))
         data = next((json.loads(str(value)) for key, value in report.user_properties if key == "conformance"), None)
         result = self._results.setdefault(report.nodeid, {"seconds": 0.0})
@@ -113,9 +112,9 @@ class EventsFile:
             del self._results[report.nodeid]
             result["seconds"] = round(result["seconds"], 4)
             if result.get("outcome") == "lost":
-                self.write("lost", nodeid=plain(report.nodeid), why=result["message"])
+                self.write("lost", nodeid=report.nodeid, why=result["message"])
             else:
-                self.write("result", nodeid=plain(report.nodeid), **result)
+                self.write("result", nodeid=report.nodeid, **result)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.write("finished", exit=int(exitstatus))
@@ -149,11 +148,6 @@ def give_way() -> None:
     """Where memory is short, this process is to be ended by the kernel, and not the one that writes the report."""
     with suppress(OSError):  # not Linux, or not allowed
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-
-
-def plain(node_id: str) -> str:
-    """The node id without the group that pytest-xdist appends to it."""
-    return re.sub(r"\]@[^\]]*$", "]", node_id)
 
 
 def split_node_id(node_id: str, subjects: Any) -> tuple[list[str], str]:

@@ -53,7 +53,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "claim(id, ...): the claims, three at most, that a test of the suites judges")
     config.addinivalue_line("markers", "metric(name, ...): the metrics that a test of an index or a store is about")
     config.addinivalue_line("markers", "conformance_not_applicable(reason): set by the plugin")
-    config.addinivalue_line("markers", "xdist_group(name): the tests of one faulty subject go to one worker")
     if config.getoption("conformance_events"):
         _run(config)
     # With pytest-xdist this process collects nothing, and learns from the workers whether there was something to judge.

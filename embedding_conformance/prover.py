@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ class Prover:
         #: (path, test function) -> the subjects that it is judged on
         self.applicable: dict[tuple[str, str], list[str]] = {}
         self.results: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
+        self._module: Path | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -40,6 +42,12 @@ class Prover:
         names = self.applicable.get((str(pyfuncitem.path), pyfuncitem.originalname))
         if names is None:
             return None
+        if pyfuncitem.path != self._module:
+            # What a specimen answers may hang on what it was asked before, so each module begins anew, whichever process
+            # runs it and whatever that ran before.
+            self._module = pyfuncitem.path
+            for subject in self.subjects.values():
+                subject.begin_anew()
         pyfuncitem.stash[self.results] = [self._judge(pyfuncitem, self.subjects[name]) for name in names
                                           if not self.subjects[name].declares_other_metric(metrics_of(pyfuncitem))]
         return True

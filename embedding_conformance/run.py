@@ -334,7 +334,8 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
     if plan.workers:
         if not importlib.util.find_spec("xdist"):
             raise UsageError("-n needs pytest-xdist: pip install 'embedding-conformance[parallel]'")
-        command += ["-p", "xdist.plugin", "-n", str(plan.workers), "--dist", "loadgroup"]
+        command += ["-p", "xdist.plugin", "-n", str(plan.workers),
+                    "--dist", "loadscope"]  # the tests of a module ask for the same texts, which one process remembers
     return [*command, str(suites())]
 
 

@@ -119,6 +119,8 @@ class Subject:
     shared: bool = True
     #: the facets that a fault changes: only they are judged; empty for an ordinary subject
     changed: frozenset[str] = frozenset()
+    #: whether making its object takes long, so that a proof keeps it
+    costly: bool = False
     #: called once everything that is declared is known, for what a subject can do only then
     completed: Callable[[Subject], None] | None = None
     #: told, during long work, what is done so far; the run shows it and knows that the subject is alive
@@ -159,6 +161,12 @@ class Subject:
             return self.facet(name)
         with self.surroundings:
             return self.makers[name]()
+
+    def begin_anew(self) -> None:
+        """Forget what was remembered, and what was made unless it is too costly to be made again."""
+        self.memory.clear()
+        if not self.costly:
+            self._made.clear()
 
     def lacks(self, needs: list[str]) -> str:
         """The first capability that is needed and not offered, or an empty string."""

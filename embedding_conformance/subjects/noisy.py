@@ -79,4 +79,4 @@ def noisy_subject(facet: str) -> Subject:
 
     return Subject(name=f"noise:{facet}", title=f"{base.name} with noise", capabilities=base.capabilities,
                    makers=dict(base.makers) | {facet: make}, declares=base.declares, shared=base.shared,
-                   changed=frozenset({facet}), dial=dial)
+                   changed=frozenset({facet}), costly=True, dial=dial)
