@@ -335,7 +335,8 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
         if not importlib.util.find_spec("xdist"):
             raise UsageError("-n needs pytest-xdist: pip install 'embedding-conformance[parallel]'")
         command += ["-p", "xdist.plugin", "-n", str(plan.workers),
-                    "--dist", "loadscope"]  # the tests of a module ask for the same texts, which one process remembers
+                    # The tests of a module ask for the same texts, which one process remembers; the longest come first.
+                    "--dist", "loadscope", "--no-loadscope-reorder"]
     return [*command, str(suites())]
 
 
