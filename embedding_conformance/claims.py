@@ -54,6 +54,8 @@ class Claim(BaseModel):
     bound: Literal["exact", "rounding", "network", "statistical", "order"] = "exact"
     proxy: list[ClaimId] = []
     aliases: list[ClaimId] = []
+    #: whether threads run in its tests, so that what it catches besides its own faults hangs on their timing
+    races: bool = False
     note: str = ""
     chapter: str = ""
 

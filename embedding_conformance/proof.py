@@ -195,7 +195,10 @@ def assess(catalogue: Catalogue, known: dict[str, Specimen], results: Iterable[d
             if claim_id in margins:
                 _measure(margins[claim_id], one, claim_id, result)
     catchers: dict[str, list[str]] = defaultdict(list)
+    racing = {claim.id for claim in catalogue if claim.races}
     for name, one in sorted(known.items()):
+        if not one.sound:
+            caught[name] -= racing - set(one.breaks)
         for claim_id in sorted(set(one.breaks) & selected):
             if claim_id not in judged[name]:
                 problems.append(f"{name}: no test of {claim_id} was run on it, though it declares that it breaks this claim")

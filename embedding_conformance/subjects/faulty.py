@@ -36,7 +36,7 @@ def open_subject(rest: str) -> Subject:
         name=f"fault:{rest}", title=f"{'sound variant' if one.sound else 'fault'} of {base.name}: {one.says}",
         capabilities=base.capabilities, makers=dict.fromkeys(facets, make) | kept,
         declares=base.declares | declared(one.declares, f"fault:{rest}"), facts=base.facts, shared=base.shared,
-        changed=frozenset({one.facet}), costly=one.base == "bundled")
+        changed=frozenset({one.facet}), costly=one.base == "bundled" and one.facet == "encoder")
 
 
 def _encoder_type() -> type:
