@@ -100,7 +100,7 @@ def audit(event, args):
         return
     if event in FORBIDDEN:
         raise AssertionError(f"{event} {args}")
-    if event == "open" and args[0] is not None:
+    if event == "open" and args[0] is not None and not isinstance(args[0], int):  # a number is a file that is open already
         writes = bool(args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) if isinstance(args[2], int) else False
         if (writes and "__pycache__" not in str(args[0])) or args[0] == "/etc/passwd":
             raise AssertionError(f"{event} {args}")

@@ -160,6 +160,8 @@ def test_without_the_right_to_read(readable, scheme, file):
     (readable / file).chmod(0)
     said = as_nobody(attempt)
     (readable / file).chmod(0o755)
+    if not said and as_nobody(lambda: str(os.access(pytest.__file__, os.R_OK))) != "True":
+        pytest.skip("the library is loaded on the way, and the other user may not read it where it is installed here")
     assert said.startswith(f"4 {scheme}:{readable}") and "Permission denied" in said, said
 
 
