@@ -20,7 +20,7 @@ ORDER = ("AGREE-01", "AGREE-02", "AGREE-03", "AGREE-04", "AGREE-05", "AGREE-06",
 
 
 @cache
-def tests():
+def claims_of_agreement():
     """Claim -> (test function, names of its arguments)."""
     found = {}
     for name in ("test_tokens", "test_stages", "test_vectors"):
@@ -44,7 +44,7 @@ def judge(subject, claims=ORDER, *, explains=False):
     reference = default_reference(open_subject("bundled"), agreement_texts())
     violations = {}
     for claim in claims:
-        test, names = tests()[claim]
+        test, names = claims_of_agreement()[claim]
         if "encoder" in names and "encoder" not in subject.facets:
             continue
         given = {"encoder": Encoder(subject), "embedder": Embedder(subject), "reference": reference, "seed": 0,
