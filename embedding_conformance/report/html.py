@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from ..subjects import show
 from . import changes, faults, reading
 from .evidence_file import last_line
 from .failures import EXPLAINED, closest, failures, repeat
@@ -250,7 +251,7 @@ def _scale(benchmarks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_visible)
-    environment.filters["measure"] = measure
+    environment.filters |= {"measure": measure, "shown": show}
     return environment.get_template("index.html.j2")
 
 
