@@ -96,13 +96,13 @@ WATCHED = {"on": False}
 
 def audit(event, args):
     """A hook stays until the interpreter ends, so it only looks while it is asked to."""
-    if not WATCHED["on"]:
+    if not WATCHED["on"] or any("__pycache__" in str(arg) for arg in args):  # an adapter is imported when it is first named
         return
     if event in FORBIDDEN:
         raise AssertionError(f"{event} {args}")
     if event == "open" and args[0] is not None and not isinstance(args[0], int):  # a number is a file that is open already
         writes = bool(args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) if isinstance(args[2], int) else False
-        if (writes and "__pycache__" not in str(args[0])) or args[0] == "/etc/passwd":
+        if writes or args[0] == "/etc/passwd":
             raise AssertionError(f"{event} {args}")
 
 
