@@ -63,6 +63,8 @@ class BertEncoder:
     """
 
     batch_size = 32
+    #: how many tokens of padding take as long as a pass of a small model takes by itself
+    most_padding = 64
     #: what fills up the shorter texts of a batch; some models count positions from it
     padding_id = 0
 
@@ -127,13 +129,24 @@ class BertEncoder:
     def hidden_states(self, texts: list[str]) -> list[np.ndarray]:
         """Last hidden states, one [L, d] a text."""
         ids = [encoding.ids for encoding in self._encoded(texts)]
-        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
         states: list[Any] = [None] * len(ids)
-        for start in range(0, len(order), self.batch_size):
-            chosen = order[start:start + self.batch_size]
+        for chosen in self._batches([len(row) for row in ids]):
             for i, rows in zip(chosen, self.forward([ids[i] for i in chosen]), strict=True):
                 states[i] = rows
         return states
+
+    def _batches(self, lengths: list[int]) -> list[list[int]]:
+        """Numbers of texts, shorter ones first; a batch ends where its padding would cost more than another pass."""
+        batches: list[list[int]] = []
+        padding = 0
+        for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+            if batches:
+                padding += (lengths[i] - lengths[batches[-1][-1]]) * len(batches[-1])
+            if not batches or len(batches[-1]) == self.batch_size or padding > self.most_padding:
+                batches.append([])
+                padding = 0
+            batches[-1].append(i)
+        return batches
 
     def forward(self, ids: list[list[int]]) -> list[np.ndarray]:
         """One pass of the model over a batch of id lists."""
