@@ -59,10 +59,9 @@ class Oracle:
 
     def states_of(self, ids: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The states [L, d] of each row of ids [L]."""
-        for one in ids:
-            if one.tobytes() not in self._states:
-                self._states[one.tobytes()] = self.bert.hidden_states(one)
-        return [self._states[one.tobytes()] for one in ids]
+        new = {one.tobytes(): one for one in ids if one.tobytes() not in self._states}
+        self._states.update(zip(new, self.bert.hidden_states_of(list(new.values())), strict=True))
+        return [self._states[one.tobytes()].copy() for one in ids]
 
     def pool(self, states: Sequence[np.ndarray]) -> np.ndarray:
         """States [L, d] of N texts -> [N, d]."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def open_subject(rest: str) -> Subject:
         original = base.new(one.facet)
         changed: object = original.altered(one.change) if one.facet == "layer" else one.change(original)
         # Another model without any state is as costly as the sound one.
-        return Remembering(changed) if one.base == "bundled" and type(changed) is _encoder_type() else changed
+        return remembering(changed) if one.base == "bundled" and type(changed) is _encoder_type() else changed
 
     return Subject(
         name=f"fault:{rest}", title=f"{'sound variant' if one.sound else 'fault'} of {base.name}: {one.says}",
@@ -45,6 +46,12 @@ def _encoder_type() -> type:
     return BertEncoder
 
 
+#: model -> ids of a text -> its last states
+_passes: WeakKeyDictionary[Any, dict[tuple[int, ...], np.ndarray]] = WeakKeyDictionary()
+#: encoder -> the same with a memory, for all specimens that are made from it
+_once: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
 @cache
 def base_subject(name: str) -> Subject:
     """The sound subject that specimens are made from, opened once so that a model loads once.
@@ -56,25 +63,49 @@ def base_subject(name: str) -> Subject:
 
         return open_numpy()
     base = open_named(name)
-    base.makers = {facet: Remembering.around(make) if facet in ("encoder", "embedder") else make
+    base.makers = {facet: around(make) if facet in ("encoder", "embedder") else make
                    for facet, make in base.makers.items()}
     return base
 
 
-class Remembering:
-    """An encoder whose costly answers about each text are kept; they are copied, so that no fault can spoil them."""
+def remembering(encoder: Any) -> Any:
+    """An encoder or embedder that computes each text once; what it keeps is copied, so that no fault can spoil it."""
+    return one_pass(encoder) if isinstance(encoder, _encoder_type()) else Remembering(encoder)
 
-    METHODS = frozenset({"hidden_states", "embed", "embed_query"})  # what runs the network
+
+@cache
+def around(make: Callable[[], Any]) -> Callable[[], Any]:
+    """The same maker for the same original, since facets made by one maker share one object."""
+    return lambda: remembering(make())
+
+
+def one_pass(encoder: Any) -> Any:
+    """A `BertEncoder` whose model runs once for each list of ids, for all specimens that have this model: what they change is
+    before it or behind it. Each is run by itself, so that no answer hangs on what was asked first.
+    """
+    if encoder in _once:
+        return _once[encoder]
+    known = _passes.setdefault(encoder.model, {})
+    once = _once[encoder] = copy(encoder)
+
+    def forward(ids: list[list[int]]) -> list[np.ndarray]:
+        for row in map(tuple, ids):
+            if row not in known:
+                known[row] = encoder.forward([list(row)])[0]
+        return [known[tuple(row)].copy() for row in ids]
+
+    once.forward = forward
+    return once
+
+
+class Remembering:
+    """An embedder whose answers about each text are kept."""
+
+    METHODS = frozenset({"hidden_states", "embed", "embed_query"})
 
     def __init__(self, original: Any):
         self._original = original
         self._known: dict[tuple[str, str], Any] = {}
-
-    @classmethod
-    @cache
-    def around(cls, make: Callable[[], Any]) -> Callable[[], Any]:
-        """The same maker for the same original, since facets made by one maker share one object."""
-        return lambda: cls(make())
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.METHODS:

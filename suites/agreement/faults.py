@@ -5,12 +5,13 @@ text stay the same, its sound states are taken.
 """
 
 import re
+from functools import cache
 
 import numpy as np
 
 from ...proof import altered, fault, sound
 from ...reference import Oracle, unit
-from ..encoder_input.faults import each, of_batches, padded, quick
+from ..encoder_input.faults import each, of_batches, padded
 from ..encoder_input.oracle import Bert
 
 #: what must catch a fault of pooling, too
@@ -28,12 +29,15 @@ def embedding(encoder, hidden_states, **replaced):
 
 def with_ids(encoder, tokenize):
     """The encoder that gives texts the ids of another function."""
-    bert, same, known = Bert(encoder.weights(), encoder.config(), "float32"), quick(encoder), {}
+    bert, known = Bert(encoder.weights(), encoder.config(), "float32"), {}
 
     def hidden_states(texts):
-        for text, mine, other in zip(texts, tokenize(texts), encoder.token_ids(texts), strict=True):
-            if text not in known:
-                known[text] = same.hidden_states([text])[0] if np.array_equal(mine, other) else bert.hidden_states(mine)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        mine = dict(zip(new, tokenize(new), strict=True))
+        other = [text for text, ids in zip(new, encoder.token_ids(new), strict=True) if not np.array_equal(mine[text], ids)]
+        known.update(zip(other, bert.hidden_states_of([mine[text] for text in other]), strict=True))
+        left = [text for text in new if text not in known]
+        known.update(zip(left, encoder.hidden_states(left), strict=True))
         return [known[text].copy() for text in texts]
     return embedding(encoder, hidden_states, token_ids=tokenize,
                      input_vectors=lambda texts: [bert.input_vectors(ids) for ids in tokenize(texts)],
@@ -42,29 +46,27 @@ def with_ids(encoder, tokenize):
 
 def with_bert(encoder, bert):
     """The encoder with the input vectors and the states of a broken NumPy BERT."""
-    return embedding(encoder, each(encoder, bert.hidden_states),
+    return embedding(encoder, each(encoder, bert.hidden_states_of),
                      input_vectors=lambda texts: [bert.input_vectors(ids) for ids in encoder.token_ids(texts)])
 
 
 def with_rows(encoder, change):
     """The encoder whose vectors [N, d] of a call are changed at the end; `change` gets them and the texts."""
-    same = quick(encoder)
     finish = Oracle(None, encoder.token_ids, encoder.pooling, encoder.normalized)
 
     def embed(texts):
-        sound_rows = finish.scale(finish.pool(same.hidden_states(texts))).astype(np.float32)
+        sound_rows = finish.scale(finish.pool(encoder.hidden_states(texts))).astype(np.float32)
         return change(sound_rows, texts)
-    return quick(encoder, embed=embed)
+    return altered(encoder, embed=embed)
 
 
 def with_pooling(encoder, pool):
     """The encoder that pools the states of each text [L, d] in another way."""
-    same = quick(encoder)
     finish = Oracle(None, encoder.token_ids, encoder.pooling, encoder.normalized)
 
     def embed(texts):
-        return finish.scale(np.stack([pool(rows) for rows in same.hidden_states(texts)])).astype(np.float32)
-    return quick(encoder, embed=embed)
+        return finish.scale(np.stack([pool(rows) for rows in encoder.hidden_states(texts)])).astype(np.float32)
+    return altered(encoder, embed=embed)
 
 
 # --- ids ---------------------------------------------------------------------------------------------------------------
@@ -240,6 +242,7 @@ def layers_reversed(encoder):
 
 
 @fault("encoder", ["AGREE-05"], size="subtle")
+@cache
 def another_revision(encoder):
     """Weights differ from those of the reference by one part in a hundred, as those of a neighbouring checkpoint do."""
     generator = np.random.default_rng(0)
@@ -265,6 +268,7 @@ def bias_lost_at_int8(encoder):
 
 
 @fault("encoder", ["AGREE-05"], declares={"precision": "int8", "drift": 1e-3})
+@cache
 def more_drift_than_declared(encoder):
     """It declares a drift of a thousandth, and its weights differ by five hundredths."""
     generator = np.random.default_rng(0)
@@ -305,6 +309,7 @@ def first_token_weighs_a_little_more(embedder):
 
 
 @fault("embedder", ["AGREE-06", *VECTORS], seam="pooling", source="HKUDS/LightRAG#3675")
+@cache
 def padding_in_the_mean(embedder):
     """Batches are padded, and what the model makes of the padding is pooled along; attention has its mask."""
     class Masked(Bert):
@@ -316,13 +321,17 @@ def padding_in_the_mean(embedder):
     bert = Masked(embedder.weights(), embedder.config(), "float32")
     finish = Oracle(None, embedder.token_ids, embedder.pooling, embedder.normalized)
 
-    def states(ids, longest):
+    @cache
+    def states_of(ids, longest):
         bert.real = len(ids)
         return bert.hidden_states(padded(ids, longest))
 
+    def states(ids, longest):
+        return states_of(tuple(ids), longest)
+
     def embed(texts):
         return finish.scale(finish.pool(of_batches(embedder.token_ids(texts), states))).astype(np.float32)
-    return quick(embedder, embed=embed)
+    return altered(embedder, embed=embed)
 
 
 # --- lengths and rows --------------------------------------------------------------------------------------------------
@@ -331,21 +340,19 @@ def padding_in_the_mean(embedder):
 @fault("embedder", ["AGREE-07", *VECTORS], seam="length", source="michaelfeil/infinity#384")
 def not_normalised(embedder):
     """Vectors are pooled and not brought to length one."""
-    same = quick(embedder)
     finish = Oracle(None, embedder.token_ids, embedder.pooling, False)
-    return quick(embedder, embed=lambda texts: finish.pool(same.hidden_states(texts)).astype(np.float32))
+    return altered(embedder, embed=lambda texts: finish.pool(embedder.hidden_states(texts)).astype(np.float32))
 
 
 @fault("embedder", ["AGREE-07"])
 def normalised_over_all_rows(embedder):
     """All rows of a call are divided by the length of the longest."""
-    same = quick(embedder)
     finish = Oracle(None, embedder.token_ids, embedder.pooling, False)
 
     def embed(texts):
-        pooled = finish.pool(same.hidden_states(texts))
+        pooled = finish.pool(embedder.hidden_states(texts))
         return (pooled / np.linalg.norm(pooled, axis=1).max()).astype(np.float32)
-    return quick(embedder, embed=embed)
+    return altered(embedder, embed=embed)
 
 
 @fault("embedder", ["AGREE-07"], size="subtle")
@@ -433,6 +440,7 @@ def vectors_in_whole_numbers(embedder):
 
 
 @sound("encoder", declares={"precision": "int8"}, breaks=["AGREE-06", "FIELD-29", "POOL-08", "BASE-02", "BASE-03", "BASE-08"])
+@cache
 def whole_numbers(encoder):
     """The weights of the layers are whole numbers from -127 to 127 times a scale for each row, as it says; of the encoder
     alone, so that the vectors are not those of its states. Regression values are those of the unrounded weights.

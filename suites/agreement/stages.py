@@ -414,7 +414,7 @@ class OwnStates:
         self.token_ids = None
 
     def hidden_states(self, texts: list[str]) -> list[np.ndarray]:
-        return [self._states[text] for text in texts]
+        return [self._states[text].copy() for text in texts]
 
 
 def look_at_vectors(embedder: Embedder, reference: Reference, worst: Sequence[str] = ()) -> diagnosis.Diagnosis:
@@ -474,7 +474,7 @@ class RowsOnly:
         self._rows = dict(zip(texts, rows, strict=True))
 
     def hidden_states(self, texts: list[str]) -> list[np.ndarray]:
-        return [self._rows[text][None] for text in texts]
+        return [self._rows[text][None].copy() for text in texts]
 
     def embed(self, texts: list[str]) -> np.ndarray:
         return np.stack([self._rows[text] for text in texts])

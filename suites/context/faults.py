@@ -1,5 +1,8 @@
 """Faulty and sound encoders, seen through the word bank."""
 
+import copy
+from functools import cache
+
 import numpy as np
 
 from ...proof import altered, fault, sound
@@ -46,6 +49,7 @@ def positions_without_context(encoder):
 
 
 @fault("encoder", ["BANK-04", "BASE-02", "BASE-03"])
+@cache
 def untrained(encoder):
     """A model of the same architecture with random weights."""
     import torch
@@ -105,15 +109,15 @@ def unsorted_batches_of_four(encoder):
     """Batches of four in the order of the texts, with more padding."""
     def hidden_states(texts):
         ids = [list(map(int, row)) for row in encoder.token_ids(texts)]
-        return [rows for start in range(0, len(ids), 4) for rows in encoder.forward(ids[start:start + 4])]
+        # The class's own, since that of the instance remembers each text.
+        return [rows for start in range(0, len(ids), 4) for rows in type(encoder).forward(encoder, ids[start:start + 4])]
     return altered(encoder, hidden_states=hidden_states)
 
 
 @sound("encoder")
+@cache
 def in_float64(encoder):
     """The same weights, computed in float64 and rounded at the end."""
-    import copy
-
     from ...subjects.bundled import BertEncoder
 
     double = BertEncoder(copy.deepcopy(encoder.model).double(), encoder.tokenizer, encoder.max_seq_length)

@@ -28,7 +28,7 @@ def token_ids(texts: list[str]) -> list[np.ndarray]:
 
 def hidden_states(texts: list[str]) -> list[np.ndarray]:
     """Float64 states [L, d] of each text."""
-    return [bert().hidden_states(ids) for ids in token_ids(texts)]
+    return bert().hidden_states_of(token_ids(texts))
 
 
 def embeddings(texts: list[str]) -> np.ndarray:

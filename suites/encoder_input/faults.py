@@ -1,55 +1,37 @@
 """Faulty and sound encoders: the input sublayer, the layers, the model's parts, the library, the codes of positions.
 
-Faults of the encoder are broken versions of the NumPy BERT in float32; what a fault does not touch is computed once.
+Faults of the encoder are broken versions of the NumPy BERT in float32.
 """
 
 import copy
+from functools import cache
 
 import numpy as np
 
 from ...proof import altered, fault, sound
 from .oracle import Bert
 
-#: sound encoder (by its id, and held so that the id stays its own) -> text -> states
-_sound_states = {}
-
-
-def quick(encoder, **replaced):
-    """The encoder with some methods replaced, and with the states of the sound model remembered for all specimens."""
-    _, known = _sound_states.setdefault(id(encoder), (encoder, {}))
-
-    def hidden_states(texts):
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        known.update(zip(new, encoder.hidden_states(new) if new else [], strict=True))
-        return [known[text].copy() for text in texts]
-
-    def embed(texts):
-        means = np.stack([states.mean(axis=0) for states in hidden_states(texts)])
-        return means / np.linalg.norm(means, axis=1, keepdims=True)
-    return altered(encoder, **({"hidden_states": hidden_states, "embed": embed} | replaced))
-
 
 def sublayer(encoder, kind):
     """The encoder with the input vectors of a broken NumPy BERT; its layers stay as they are."""
     bert = kind(encoder.weights(), encoder.config(), "float32")
-    return quick(encoder, input_vectors=lambda texts: [bert.input_vectors(ids) for ids in encoder.token_ids(texts)])
+    return altered(encoder, input_vectors=lambda texts: [bert.input_vectors(ids) for ids in encoder.token_ids(texts)])
 
 
 def layers(encoder, kind, **settings):
     """The encoder with the last states of a broken NumPy BERT, or of one with other settings; its input stays."""
     bert = kind(encoder.weights(), encoder.config() | settings, "float32")
-    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
+    return altered(encoder, hidden_states=each(encoder, bert.hidden_states_of))
 
 
 def each(encoder, answer):
-    """`answer` for the ids of every text, each computed once."""
+    """What `answer` makes of the ids of all texts, each computed once."""
     known = {}
 
     def answers(texts):
         ids = encoder.token_ids(texts)
-        for one in ids:
-            if one.tobytes() not in known:
-                known[one.tobytes()] = answer(one)
+        new = {one.tobytes(): one for one in ids if one.tobytes() not in known}
+        known.update(zip(new, answer(list(new.values())), strict=True))
         return [known[one.tobytes()].copy() for one in ids]
     return answers
 
@@ -136,7 +118,7 @@ def sines_for_the_learned_table(encoder):
 def other_epsilon(encoder):
     """The normalisation adds 1e-5 to the variance, PyTorch's usual number, where this model adds 1e-12."""
     bert = Bert(encoder.weights(), encoder.config() | {"layer_norm_eps": 1e-5}, "float32")
-    return quick(encoder, input_vectors=lambda texts: [bert.input_vectors(ids) for ids in encoder.token_ids(texts)])
+    return altered(encoder, input_vectors=lambda texts: [bert.input_vectors(ids) for ids in encoder.token_ids(texts)])
 
 
 class WithoutMean(Bert):
@@ -166,7 +148,7 @@ def normalised_over_positions(encoder):
 @fault("encoder", ["INPUT-01", "INPUT-03"])
 def rows_for_inputs(encoder):
     """What it calls input vectors are the looked-up rows."""
-    return quick(encoder, input_vectors=encoder.input_embeddings)
+    return altered(encoder, input_vectors=encoder.input_embeddings)
 
 
 @fault("encoder", ["INPUT-07", "POS-02"])
@@ -178,7 +160,7 @@ def concatenated(encoder):
 @fault("encoder", ["INPUT-07", "POS-02"])
 def first_input_dropped(encoder):
     """Input vectors come without the first token."""
-    return quick(encoder, input_vectors=lambda texts: [rows[1:] for rows in encoder.input_vectors(texts)])
+    return altered(encoder, input_vectors=lambda texts: [rows[1:] for rows in encoder.input_vectors(texts)])
 
 
 @fault("encoder", ["INPUT-01", "INPUT-02"], source="facebookresearch/XLM#86")
@@ -188,7 +170,7 @@ def dropout_left_on(encoder):
 
     def input_vectors(texts):
         return [rows * (generator.random(rows.shape) >= 0.1) / np.float32(0.9) for rows in encoder.input_vectors(texts)]
-    return quick(encoder, input_vectors=input_vectors)
+    return altered(encoder, input_vectors=input_vectors)
 
 
 # --- the layers --------------------------------------------------------------------------------------------------------
@@ -204,8 +186,8 @@ def last_layer_skipped(encoder):
 def input_normalised_twice(encoder):
     """The first layer gets its input after a second normalisation."""
     class Twice(Bert):
-        def run_layers(self, states):
-            return super().run_layers(normalised(self, states))
+        def run_layers(self, texts):
+            return super().run_layers([normalised(self, rows) for rows in texts])
     return layers(encoder, Twice)
 
 
@@ -213,8 +195,8 @@ def input_normalised_twice(encoder):
 def rows_into_the_first_layer(encoder):
     """The first layer gets the looked-up rows; the input sublayer is passed by."""
     class Bypassed(Bert):
-        def hidden_states(self, ids):
-            return self.run_layers(self.input_rows(ids)[0])
+        def input_vectors(self, ids):
+            return self.input_rows(ids)[0]
     return layers(encoder, Bypassed)
 
 
@@ -262,14 +244,14 @@ def padding_attended(encoder):
     def embed(texts):
         means = np.stack([states.mean(axis=0) for states in hidden_states(texts)])
         return means / np.linalg.norm(means, axis=1, keepdims=True)
-    return quick(encoder, hidden_states=hidden_states, embed=embed)
+    return altered(encoder, hidden_states=hidden_states, embed=embed)
 
 
 def without_bias(encoder, name):
     """The encoder whose model has zeros for this bias."""
     weights = encoder.weights()
     bert = Bert(weights | {name: weights[name] * 0}, encoder.config(), "float32")
-    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
+    return altered(encoder, hidden_states=each(encoder, bert.hidden_states_of))
 
 
 def every_bias(encoder):
@@ -306,7 +288,7 @@ def scores_slightly_larger(encoder):
 @fault("encoder", ["INPUT-08"], size="subtle")
 def states_stretched(encoder):
     """States have the right direction and are a hundredth too long."""
-    return quick(encoder, hidden_states=lambda texts: [rows * np.float32(1.01) for rows in encoder.hidden_states(texts)])
+    return altered(encoder, hidden_states=lambda texts: [rows * np.float32(1.01) for rows in encoder.hidden_states(texts)])
 
 
 # --- the size of the documents' table ----------------------------------------------------------------------------------
@@ -320,13 +302,13 @@ def with_table(encoder, rows, dtype="float32"):
     own = weights["embeddings.word_embeddings.weight"]
     table = np.zeros((rows, own.shape[1]), dtype)
     table[:len(own)] = own
-    return quick(encoder, weights=lambda: weights | {"embeddings.word_embeddings.weight": table})
+    return altered(encoder, weights=lambda: weights | {"embeddings.word_embeddings.weight": table})
 
 
 @fault("encoder", ["PARAM-01", "PARAM-02", "PARAM-03"], declares=DOCUMENTS)
 def another_model(encoder):
     """Another model bears the name."""
-    return quick(encoder)
+    return altered(encoder)
 
 
 @fault("encoder", ["PARAM-01", "PARAM-02", "PARAM-03"], declares=DOCUMENTS)
@@ -384,7 +366,7 @@ def with_child(part, name, child):
 def with_part(encoder, name, change):
     """The facet `module` with one part of the model changed; the encoder keeps the sound model."""
     model = with_child(encoder.module(), name, change(encoder.module().get_submodule(name)))
-    return quick(encoder, module=lambda: model)
+    return altered(encoder, module=lambda: model)
 
 
 def with_forward(encoder, name, forward):
@@ -542,7 +524,7 @@ def rows_added_at_the_end(encoder):
         answer.last_hidden_state = answer.last_hidden_state + self.embeddings.word_embeddings(input_ids) / 10
         return answer
     model = shallow(encoder.module(), forward)
-    return quick(encoder, module=lambda: model)
+    return altered(encoder, module=lambda: model)
 
 
 def of_class(encoder, **methods):
@@ -550,7 +532,7 @@ def of_class(encoder, **methods):
     model = shallow(encoder.module())
     kind = type(model)
     model.__class__ = type(kind.__name__, (kind,), methods)
-    return quick(encoder, module=lambda: model)
+    return altered(encoder, module=lambda: model)
 
 
 @fault("module", ["DMODEL-07"], base="bundled")
@@ -597,7 +579,7 @@ def below_a_head(encoder):
             return super().__getattr__(name) if name == "bert" else getattr(self.bert, name)
 
     model = WithHead()
-    return quick(encoder, module=lambda: model)
+    return altered(encoder, module=lambda: model)
 
 
 # --- the library -------------------------------------------------------------------------------------------------------
@@ -752,7 +734,7 @@ def codes_in_float32(encodings):
 def in_numpy(encoder):
     """All of it in NumPy float32, one text at a time."""
     bert = Bert(encoder.weights(), encoder.config(), "float32")
-    return quick(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)],
+    return altered(encoder, hidden_states=lambda texts: [bert.hidden_states(ids) for ids in encoder.token_ids(texts)],
                  input_vectors=lambda texts: [bert.input_vectors(ids) for ids in encoder.token_ids(texts)])
 
 
@@ -762,9 +744,10 @@ def key_biases_left_out(encoder):
     weights = encoder.weights()
     lost = {name: array * 0 for name, array in weights.items() if name.endswith("key.bias")}
     bert = Bert(weights | lost, encoder.config(), "float32")
-    return quick(encoder, hidden_states=each(encoder, bert.hidden_states))
+    return altered(encoder, hidden_states=each(encoder, bert.hidden_states_of))
 
 
+@cache
 def converted(encoder, name):
     """The model in another floating format, whose numbers come as float32."""
     import torch
@@ -777,7 +760,7 @@ def converted(encoder, name):
 
     def in_float32(method):
         return lambda texts: [rows.astype(np.float32) for rows in method(texts)]
-    return quick(encoder, hidden_states=in_float32(other.hidden_states), input_vectors=in_float32(other.input_vectors))
+    return altered(encoder, hidden_states=in_float32(other.hidden_states), input_vectors=in_float32(other.input_vectors))
 
 
 @sound("encoder", declares={"precision": "bfloat16"}, breaks=["BASE-02", "BASE-03", "BASE-08"])

@@ -6,7 +6,7 @@ Gimpel 2016). It shares no code with the encoder that it judges.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
@@ -51,25 +51,44 @@ class Bert:
 
     def hidden_states(self, ids: np.ndarray) -> np.ndarray:
         """[L] ids -> [L, d]: the states of the last layer."""
-        return self.run_layers(self.input_vectors(ids))
+        return self.hidden_states_of([ids])[0]
 
-    def run_layers(self, states: np.ndarray) -> np.ndarray:
-        """[L, d] what goes into the first layer -> [L, d] what comes out of the last."""
-        states = states.astype(self.dtype)
+    def hidden_states_of(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """[L] ids of each text -> [L, d] each: the states of the last layer."""
+        return self.run_layers([self.input_vectors(ids) for ids in texts])
+
+    def run_layers(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """[L, d] of each text, what goes into the first layer -> [L, d] each, what comes out of the last.
+
+        The rows of several texts stand below each other, so that a weight is read once for all of them; only attention is
+        of one text. There is no padding.
+        """
+        answers: list[np.ndarray] = []
+        for some in groups(texts):
+            ends = np.cumsum([len(rows) for rows in some])[:-1]
+            answers += np.split(self._run(np.concatenate(some).astype(self.dtype), ends), ends)
+        return answers
+
+    def _run(self, states: np.ndarray, ends: np.ndarray) -> np.ndarray:
         for layer in range(self.layers):
             name = f"encoder.layer.{layer}."
-            states = self.normalize(states + self.attention(states, name), f"{name}attention.output.LayerNorm")
+            states = self.normalize(states + self.attention(states, ends, name), f"{name}attention.output.LayerNorm")
             inner = self.activate(self.linear(states, f"{name}intermediate.dense"))
             states = self.normalize(states + self.linear(inner, f"{name}output.dense"), f"{name}output.LayerNorm")
         return states
 
-    def attention(self, states: np.ndarray, name: str) -> np.ndarray:
-        """Scaled dot-product attention of all heads, and the output projection."""
-        length, width = states.shape
-        query, key, value = (self.linear(states, f"{name}attention.self.{part}")
-                             .reshape(length, self.heads, -1).swapaxes(0, 1) for part in ("query", "key", "value"))
-        mixed = self.shares(query @ key.swapaxes(1, 2) / sqrt(width / self.heads)) @ value
-        return self.linear(mixed.swapaxes(0, 1).reshape(length, width), f"{name}attention.output.dense")
+    def attention(self, states: np.ndarray, ends: np.ndarray, name: str) -> np.ndarray:
+        """Scaled dot-product attention of all heads within each text, and the output projection."""
+        width = states.shape[1]
+        parts = (np.split(self.linear(states, f"{name}attention.self.{part}"), ends) for part in ("query", "key", "value"))
+        mixed = [self.mixed(*(rows.reshape(len(rows), self.heads, -1).swapaxes(0, 1) for rows in text))
+                 .swapaxes(0, 1).reshape(-1, width) for text in zip(*parts, strict=True)]
+        return self.linear(np.concatenate(mixed), f"{name}attention.output.dense")
+
+    def mixed(self, query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """[heads, L, d / heads] each: the values of a text, mixed for each of its tokens."""
+        product: np.ndarray = self.shares(query @ key.swapaxes(1, 2) / sqrt(query.shape[2])) @ value
+        return product
 
     def shares(self, scores: np.ndarray) -> np.ndarray:
         """[heads, L, L] scores -> the share of every position in the mixture of each (softmax)."""
@@ -96,22 +115,42 @@ class Bert:
         return normal
 
 
+#: how many rows are run at once: more take more memory and no less time
+ROWS = 2048
+
+
+def groups(texts: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """The texts in their order, in groups of at most `ROWS` rows, or one text."""
+    parts: list[list[np.ndarray]] = []
+    count = 0
+    for rows in texts:
+        if not parts or count + len(rows) > ROWS:
+            parts.append([])
+            count = 0
+        parts[-1].append(rows)
+        count += len(rows)
+    return parts
+
+
 _ran: dict[tuple[object, ...], tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]] = {}
 
 
 def run_layers(weights: Mapping[str, np.ndarray], config: Mapping[str, Any],
-               vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[L, d] what goes into the first layer -> the last states [L, d] by the oracle, and by the float32 reference.
+               texts: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """[L, d] of each text, what goes into the first layer -> the last states [L, d] by the oracle, and by the float32
+    reference.
 
     Remembered for these very arrays, since a proof asks for the same states of hundreds of faulty encoders.
     """
     arrays = tuple(array for name, array in weights.items() if name.startswith("encoder."))
     settings = (config[key] for key in ("num_hidden_layers", "num_attention_heads", "layer_norm_eps"))
-    key = (*map(id, arrays), *settings, str(vectors.dtype), vectors.shape, vectors.tobytes())
-    if key not in _ran:
-        exact, reference = (Bert(weights, config, dtype).run_layers(vectors) for dtype in ("float64", "float32"))
-        _ran[key] = arrays, exact, reference  # holding the arrays keeps their ids from being given to others
-    return _ran[key][1:]
+    model = (*map(id, arrays), *settings)
+    keys = [(*model, str(rows.dtype), rows.shape, rows.tobytes()) for rows in texts]
+    new = {key: rows for key, rows in zip(keys, texts, strict=True) if key not in _ran}
+    exact, reference = (Bert(weights, config, dtype).run_layers(list(new.values())) for dtype in ("float64", "float32"))
+    # Holding the arrays keeps their ids from being given to others.
+    _ran.update({key: (arrays, *pair) for key, *pair in zip(new, exact, reference, strict=True)})
+    return [_ran[key][1] for key in keys], [_ran[key][2] for key in keys]
 
 
 def gaps(found: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

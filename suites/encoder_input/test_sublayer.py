@@ -116,7 +116,7 @@ def test_the_layers_start_from_exactly_these_vectors(encoder, evidence, seed):
     for ids, vectors, states in zip(encoder.token_ids(chosen), inputs, found, strict=True):
         evidence.equal([vectors.shape, states.shape], [(len(ids), width)] * 2)
     weights, config = encoder.weights(), encoder.config()
-    expected, reference = zip(*(run_layers(weights, config, vectors) for vectors in inputs), strict=True)
+    expected, reference = run_layers(weights, config, inputs)
     deviation = max(gaps(*pair)[0].max() for pair in zip(reference, expected, strict=True))
     direction, length = bounds.network(encoder.precision_of(found[0]), deviation)
     turned, stretched = gaps(np.concatenate(found), np.concatenate(expected))

@@ -6,7 +6,6 @@ import numpy as np
 
 from ...proof import altered, fault
 from ...subjects.small_embedder import LIMIT, PROMPT
-from ..encoder_input.faults import quick
 from ..pooling.faults import unit
 from .faulty import SMALL, answering, asking, direction, reading, toward
 
@@ -247,8 +246,6 @@ def both_prompts_ignored(embedder):
 
 def pooled(embedder, pool):
     """The embedder whose vectors are pooled from the sound states [L, d] of a text by `pool`."""
-    embedder = quick(embedder)
-
     def embed(texts):
         return unit(np.stack([pool(states) for states in embedder.hidden_states(texts)])).astype(np.float32)
     return altered(embedder, embed=embed, embed_query=embed)

@@ -121,18 +121,21 @@ def network(embedder, change=lambda model: model, dtype="float32", pool=lambda s
 
 
 @sound("embedder", declares={"precision": "float16"}, breaks=["BASE-01", "BASE-07", "BASE-09"])
+@cache
 def weights_in_half_precision(embedder):
     """Weights and answers are rounded to float16, as declared."""
     return network(embedder, lambda model: model.half().float(), "float16")
 
 
 @sound("embedder", declares={"precision": "bfloat16"}, breaks=["BASE-01", "BASE-07", "BASE-09"])
+@cache
 def weights_in_bfloat16(embedder):
     """Weights are rounded to bfloat16, as declared."""
     return network(embedder, lambda model: model.bfloat16().float())
 
 
 @sound("embedder", declares={"precision": "float16"}, breaks=["BASE-01", "BASE-07", "BASE-09"])
+@cache
 def another_gelu_and_epsilon(embedder):
     """GELU by a hyperbolic tangent and normalisations that add 1e-5: as large as what the declared float16 may lose."""
     import torch
@@ -157,6 +160,7 @@ def pooled_in_another_order(embedder):
 
 
 @sound("embedder")
+@cache
 def padded_before_the_text(embedder):
     """Batches of seven in the order of the texts, with the padding before each and positions that begin after it."""
     import torch

@@ -1,9 +1,11 @@
-"""Faulty and sound poolers, and embedders that pool wrongly. Pooling faults reuse the states of the sound model."""
+"""Faulty and sound poolers, and embedders that pool wrongly."""
+
+from functools import cache
 
 import numpy as np
 
 from ...proof import altered, fault, sound
-from ..encoder_input.faults import quick
+from ..encoder_input.faults import each
 from ..encoder_input.oracle import Bert
 
 ALL_LENGTHS = ["NORM-01", "NORM-02", "NORM-04", "NORM-05", "NORM-06", "NORM-07"]
@@ -358,30 +360,30 @@ def ends(weight):
 @fault("embedder", ["POOL-08"], seam="pooling")
 def special_tokens_left_out(embedder):
     """The first and the last token are not pooled."""
-    return means(quick(embedder), ends(0))
+    return means(embedder, ends(0))
 
 
 @fault("embedder", ["POOL-08"], size="subtle")
 def special_tokens_weigh_less(embedder):
     """The first and the last token weigh nine tenths of the others."""
-    return means(quick(embedder), ends(0.9))
+    return means(embedder, ends(0.9))
 
 
 @fault("embedder", ["POOL-08"], seam="pooling", source="qdrant/fastembed#436, qdrant/fastembed#384, vllm-project/vllm#15929")
 def first_state_for_the_mean(embedder):
     """The state of the first token stands for the text."""
-    return means(quick(embedder), lambda length: np.eye(length)[0])
+    return means(embedder, lambda length: np.eye(length)[0])
 
 
 @fault("embedder", ["POOL-02", "SHAPE-11"])
 def padding_pooled(embedder):
     """Texts of one call are padded with the state of the first token, and that is pooled too."""
     def embed(texts):
-        states = quick(embedder).hidden_states(texts)
+        states = embedder.hidden_states(texts)
         longest = max(map(len, states))
         return unit(np.stack([np.concatenate([rows, np.repeat(rows[:1], longest - len(rows), axis=0)]).mean(axis=0)
                               for rows in states]))
-    return quick(embedder, embed=embed)
+    return altered(embedder, embed=embed)
 
 
 @fault("embedder", ["POOL-02", "SHAPE-11"], size="subtle",
@@ -390,66 +392,61 @@ def padding_pooled(embedder):
 def grid_of_the_batch(embedder):
     """Vectors are rounded to a grid of 127 steps that is fitted to all texts of the call."""
     def embed(texts):
-        found = quick(embedder).embed(texts)
+        found = embedder.embed(texts)
         step = np.abs(found).max() / 127
         return unit(np.round(found / step) * step).astype(np.float32)
-    return quick(embedder, embed=embed)
+    return altered(embedder, embed=embed)
 
 
 @fault("embedder", ["SHAPE-11"], seam="rows")
 def query_last(embedder):
     """The first text comes last."""
-    return quick(embedder, embed=lambda texts: np.roll(quick(embedder).embed(texts), -1, axis=0))
+    return altered(embedder, embed=lambda texts: np.roll(embedder.embed(texts), -1, axis=0))
 
 
 @fault("embedder", ["SHAPE-11"])
 def documents_only(embedder):
     """The first of several texts has no row."""
-    return quick(embedder, embed=lambda texts: quick(embedder).embed(texts)[len(texts) > 1:])
+    return altered(embedder, embed=lambda texts: embedder.embed(texts)[len(texts) > 1:])
 
 
 @fault("embedder", ["SHAPE-09"])
 def pooled_over_the_numbers(embedder):
     """The mean is taken over the numbers of each state: one number for each token, and zeros up to 128."""
     def embed(texts):
-        rows = [states.mean(axis=1) for states in quick(embedder).hidden_states(texts)]
+        rows = [states.mean(axis=1) for states in embedder.hidden_states(texts)]
         return np.stack([np.pad(row, (0, 128 - len(row))) for row in rows])
-    return quick(embedder, embed=embed)
+    return altered(embedder, embed=embed)
 
 
 @fault("encoder", ["SHAPE-09", "SHAPE-10"])
 def pooled_row_behind_the_states(encoder):
     """Behind the states of the tokens stands a row of their means."""
-    return quick(encoder, hidden_states=lambda texts: [np.concatenate([rows, rows.mean(axis=0, keepdims=True)])
-                                                       for rows in quick(encoder).hidden_states(texts)])
+    return altered(encoder, hidden_states=lambda texts: [np.concatenate([rows, rows.mean(axis=0, keepdims=True)])
+                                                         for rows in encoder.hidden_states(texts)])
 
 
 @fault("encoder", ["SHAPE-09", "SHAPE-10"])
 def padded_to_a_fixed_length(encoder):
     """States come with rows of padding up to 128."""
-    return quick(encoder, hidden_states=lambda texts: [np.pad(rows, ((0, 128 - len(rows)), (0, 0)))
-                                                       for rows in quick(encoder).hidden_states(texts)])
+    return altered(encoder, hidden_states=lambda texts: [np.pad(rows, ((0, 128 - len(rows)), (0, 0)))
+                                                         for rows in encoder.hidden_states(texts)])
 
 
 @fault("encoder", ["SHAPE-10"], source="huggingface/sentence-transformers#3275")
 def padded_to_the_longest(encoder):
     """States come with the padding of their batch."""
     def hidden_states(texts):
-        states = quick(encoder).hidden_states(texts)
+        states = encoder.hidden_states(texts)
         longest = max(map(len, states))
         return [np.pad(rows, ((0, longest - len(rows)), (0, 0))) for rows in states]
-    return quick(encoder, hidden_states=hidden_states)
+    return altered(encoder, hidden_states=hidden_states)
 
 
 @sound("embedder", breaks=["AGREE-06", "BASE-01", "BASE-07", "BASE-09"])
+@cache
 def other_epsilon(embedder):
     """All normalisations add 1e-5 to the variance: a fault of the input sublayer, but no more than float32 may lose."""
     bert = Bert(embedder.weights(), embedder.config() | {"layer_norm_eps": 1e-5}, "float32")
-    known = {}
-
-    def embed(texts):
-        for text, ids in zip(texts, embedder.token_ids(texts), strict=True):
-            if text not in known:
-                known[text] = bert.hidden_states(ids).mean(axis=0)
-        return unit(np.stack([known[text] for text in texts]))
-    return quick(embedder, embed=embed)
+    states = each(embedder, bert.hidden_states_of)
+    return altered(embedder, embed=lambda texts: unit(np.stack([rows.mean(axis=0) for rows in states(texts)])))

@@ -1,11 +1,13 @@
 """Faulty and sound measures of similarity, and encoders without meaning."""
 
 import copy
+from functools import cache
 from math import dist
 
 import numpy as np
 
 from ...proof import altered, fault, sound
+from ..context.faults import untrained as without_training
 
 ALL_CELLS = ["SIMM-01", "SIMM-03", "SIMM-04", "SIMM-05", "SIMM-06", "SIMM-07", "SIMM-08"]
 
@@ -358,14 +360,11 @@ def with_model(embedder, model):
 @fault("embedder", ["TOY-06", "TOY-08"])
 def untrained(embedder):
     """A model of the same architecture with random weights."""
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return with_model(embedder, type(embedder.model)(embedder.model.config))
+    return without_training(embedder)
 
 
 @fault("embedder", ["TOY-06", "TOY-08"])
+@cache
 def rows_of_the_table_shuffled(embedder):
     """The trained model reads a word table whose rows stand in another order."""
     import torch
