@@ -25,7 +25,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from .claims import Catalogue
-from .errors import UsageError, nearest
+from .errors import UsageError, nearest, printable
 
 #: what may stand in an entry
 KEYS = ("because", "issue", "until", "match", "case", "subject")
@@ -98,12 +98,14 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Deviation, ...]:
         raise UsageError(f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except (ValueError, OverflowError) as error:  # PyYAML does not check what "\U7FFFFFFF" is
+        raise UsageError(f"{path}: not valid YAML: an escape that is no character ({error})") from error
     if root is None:
         return ()
     if not isinstance(root, yaml.MappingNode):
         raise UsageError(f"{path}:{_line(root)}: expected lines such as LOOKUP-08: the reason")
     return tuple(_read_entry(path, claim, one, catalogue) for claim, node in _pairs(path, root)
-                 for one in (node.value if isinstance(node, yaml.SequenceNode) else [node]))
+                 for one in (node.value if isinstance(node, yaml.SequenceNode) and node.value else [node]))
 
 
 def _read_entry(path: Path, claim: str, node: yaml.Node, catalogue: Catalogue) -> Deviation:
@@ -122,7 +124,7 @@ def from_mapping(values: Any, where: str, catalogue: Catalogue) -> tuple[Deviati
         raise UsageError(f'{where}: expected a dictionary such as {{"LOOKUP-08": "the reason"}}, not {type(values).__name__}')
     found = []
     for claim, value in values.items():
-        for one in value if isinstance(value, (list, tuple)) else [value]:
+        for one in value if isinstance(value, (list, tuple)) and value else [value]:
             fields = dict(one) if isinstance(one, Mapping) else {"because": one}
             found.append(_entry(str(claim), fields, lambda key: where, catalogue))
     return tuple(found)
@@ -136,7 +138,7 @@ def _entry(claim: str, fields: dict[str, Any], place: Callable[[str], str], cata
             fields["until"] = date.fromisoformat(until)
         except ValueError as error:
             raise UsageError(f'{place("until")}: {claim}: until is "{until}", and must be a date such as 2027-03-31') from error
-    given = {key: value for key, value in fields.items() if value not in ("", None)}
+    given = {key: value for key, value in fields.items() if value is not None and not (isinstance(value, str) and not value)}
     known = catalogue.resolve(claim)
     try:
         return Deviation(claim=known.id if known else claim, because=given.pop("because", ""), **given,
@@ -145,7 +147,7 @@ def _entry(claim: str, fields: dict[str, Any], place: Callable[[str], str], cata
         problem = error.errors()[0]
         key = str(problem["loc"][0])
         said = problem["msg"].removeprefix("Value error, ")
-        said = said if problem["type"] == "value_error" else f"{key} is {fields[key]!r}, and must be " \
+        said = said if problem["type"] == "value_error" else f"{key} is {printable(repr(fields[key]), 80)}, and must be " \
             f"{'a date' if key == 'until' else 'text'}"
         raise UsageError(f"{place(key)}: {claim}: {said}") from error
 

@@ -254,7 +254,7 @@ def retry_after(answer: Answer) -> float | None:
         until = parsedate_to_datetime(value)
         now = parsedate_to_datetime(answer.headers["date"]) if "date" in answer.headers else datetime.now(UTC)
         return max((until - now).total_seconds(), 0.0)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 
