@@ -66,6 +66,7 @@ def _handle(name: str) -> Any:
         if watched and not watched.as_remembered():
             raise SubjectChanged("its table is not the same as after the test before, so what follows says nothing")
         yield handle
+        request.node.stash[HANDLES].clear()  # the items live as long as the run, and with a handle what it made of its subject
         if watched and not watched.as_remembered():
             raise SubjectChanged("the table is not the same after this test as before; one object serves all tests, so what "
                                  "follows says nothing (a class with a parameter `table` is built anew for each)")

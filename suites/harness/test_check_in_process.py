@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -55,6 +56,20 @@ def test_a_refuted_object_is_false_and_names_its_claims():
     found = embedding_conformance.check(Wrong, keyword="LOOKUP-01 or LOOKUP-02", seed=7)
     assert not found and found.exit == 1 and found.refuted == ["LOOKUP-01", "LOOKUP-02"]
     assert 'repeat      embedding_conformance.check(..., keyword="LOOKUP-01", seed=7)' in str(found)
+
+
+def test_what_a_test_made_of_its_subject_goes_with_the_test():
+    """However many tests there are, a few layers at a time are alive."""
+    alive, most = weakref.WeakSet(), []
+
+    class Counted(Layer):
+        def __init__(self, table):
+            super().__init__(table)
+            alive.add(self)
+            most.append(len(alive))
+
+    assert embedding_conformance.check(Counted, keyword="LOOKUP or SHAPE")
+    assert len(most) > 40 and max(most) < 20
 
 
 def test_an_object_as_it_is_a_factory_and_a_string_are_taken():
