@@ -17,7 +17,7 @@ from . import require_installed
 #: what one block holds, in bytes: small enough for a processor's cache, large enough to make NumPy's own cost small
 BLOCK = 4 << 20
 #: after so many blocks the pages that were read are given back, so that memory stays flat
-RELEASE = 16
+RELEASE = 2
 #: names of formats in a .safetensors header
 SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16", "I64": "<i8", "I32": "<i4", "I16": "<i2",
                "I8": "i1", "U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8"}
@@ -72,15 +72,24 @@ class Raw(Part):
         if not self.count:
             return
         mapped, array = self._mapped()
-        step = rows_of(array)
+        step, released = rows_of(array), 0
         for number, start in enumerate(range(0, self.count, step)):
             yield self._native(array[start:start + step])
             if number % RELEASE == RELEASE - 1 and self._order == "C":
-                end = self._offset + (start + step) * array.strides[0]
-                mapped.madvise(mmap.MADV_DONTNEED, 0, min(end, len(mapped)) // mmap.PAGESIZE * mmap.PAGESIZE)
+                end = min(self._offset + (start + step) * array.strides[0], len(mapped)) // mmap.PAGESIZE * mmap.PAGESIZE
+                mapped.madvise(mmap.MADV_DONTNEED, released, end - released)
+                released = end
 
     def take(self, numbers: np.ndarray) -> list[np.ndarray]:
-        return list(self._native(self._mapped()[1][numbers]))
+        if self._order == "F":
+            return list(self._native(self._mapped()[1][numbers]))
+        assert self.width is not None
+        size, rows = self.width * self._stored.itemsize, []
+        with self.path.open("rb", buffering=0) as file:  # around a row that is mapped, up to megabytes are mapped with it
+            for number in numbers.tolist():
+                file.seek(self._offset + number * size)
+                rows.append(np.frombuffer(file.read(size), self._stored))
+        return list(self._native(np.stack(rows)))
 
     def _native(self, block: np.ndarray) -> np.ndarray:
         if self.form == "bfloat16":  # the upper half of a float32

@@ -13,7 +13,7 @@ def measured(request, benchmark):
     measurements = Measurements()
     yield measurements
     request.config.stash.setdefault(MEASURED, []).extend(measurements.rows)
-    benchmark.extra_info["ratios"] = measurements.ratios()
+    benchmark.extra_info["measured"] = measurements.kept()
 
 
 def pytest_terminal_summary(terminalreporter, config):

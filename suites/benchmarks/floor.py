@@ -1,8 +1,10 @@
-"""Processes that a whole run is compared with, started as ``python -m suites.benchmarks.floor NAME NUMBER``.
+"""Processes that a whole run is compared with, started as ``python -m suites.benchmarks.floor NAME ARGUMENT``.
 
 `floor ITEMS` is the least that judging the reference stack can cost: PyTorch and the classes of Transformers that the suites
 use are imported, the bundled model is loaded, every text of the suites is encoded once, and pytest runs as many empty items.
 `reader NUMBER` is the work of one of the seven experiments as a reader runs it by itself, with the bundled model.
+`vectors FOLDER` writes vectors of length one to files in a folder, as many as their names say, and `sum FILE` prints the least
+of the seconds that it takes to read one of them, mapped into memory, and to add all its numbers up.
 """
 
 import contextlib
@@ -12,6 +14,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
+#: rows of stored vectors, and numbers in a row
+VECTORS, WIDTH = (10_000, 100_000, 1_000_000), 384
 
 
 def every_text():
@@ -45,6 +50,24 @@ def floor(items):
         file.write_text(f"import pytest\n@pytest.mark.parametrize('i', range({items}))\ndef test_empty(i):\n    pass\n")
         with contextlib.redirect_stdout(io.StringIO()):
             assert pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", folder, str(file)]) == 0
+
+
+def vectors(folder):
+    from embedding_conformance.data import generator
+
+    for count in VECTORS:
+        rows = np.lib.format.open_memmap(Path(folder) / f"{count}.npy", "w+", np.float32, (count, WIDTH))
+        for start in range(0, count, VECTORS[0]):
+            drawn = generator(0, f"benchmark rows {start}").standard_normal((VECTORS[0], WIDTH), dtype=np.float32)
+            rows[start:start + VECTORS[0]] = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+        rows.flush()
+
+
+def added_up(file):
+    from .measure import seconds
+
+    rows = np.load(file, mmap_mode="r")
+    print(seconds(lambda: [float(rows[start:start + 2_500].sum()) for start in range(0, len(rows), 2_500)])[0])
 
 
 def reader(number):
@@ -121,4 +144,5 @@ def analogy(texts):
 
 
 if __name__ == "__main__":
-    {"floor": floor, "reader": reader}[sys.argv[1]](int(sys.argv[2]))
+    {"floor": lambda number: floor(int(number)), "reader": lambda number: reader(int(number)), "vectors": vectors,
+     "sum": added_up}[sys.argv[1]](sys.argv[2])

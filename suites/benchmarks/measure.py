@@ -1,8 +1,12 @@
-"""Time and memory of a call, and the table of what was measured."""
+"""Time and memory of a call and of a process, and the table of what was measured."""
 
+import math
+import subprocess
+import sys
 import time
 import tracemalloc
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 def seconds(*calls, budget=0.15):
@@ -28,6 +32,40 @@ def peak_bytes(call):
         tracemalloc.stop()
 
 
+class Used(NamedTuple):
+    """What a process used, with those that it started: seconds of all processors together, and the most memory of any."""
+
+    seconds: float
+    peak: int
+
+
+#: starts a process and waits for it. A process begins with the memory of the one that starts it, so that is a small one.
+WAITS = """
+import os, subprocess, sys
+started = subprocess.Popen(sys.argv[1:], stdout=sys.stderr)
+_, status, used = os.wait4(started.pid, 0)
+started.returncode = os.waitstatus_to_exitcode(status)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+"""
+
+
+def process(*arguments, folder):
+    """What ``python ARGUMENTS`` uses in a folder, and what it prints. Seconds of processors, since others use them too."""
+    done = subprocess.run([sys.executable, "-S", "-c", WAITS, sys.executable, *arguments], cwd=folder, text=True,
+                          capture_output=True, check=True)
+    taken, peak = done.stdout.split()
+    return Used(float(taken), int(peak)), done.stderr
+
+
+def doubling(sizes, times):
+    """By what the time grows where the size doubles, from the last three sizes: 2 is proportional, 4 is quadratic.
+
+    What every size costs alike is taken away with the first of the three.
+    """
+    sizes, times = ([one - row[-3] for one in row[-2:]] for row in (sizes, times))
+    return 2 ** (math.log(times[1] / times[0]) / math.log(sizes[1] / sizes[0]))
+
+
 @dataclass
 class Measurements:
     """Rows of the table: what, size, seconds, peak bytes or None, the ratio and what it is a ratio to."""
@@ -38,9 +76,18 @@ class Measurements:
         """`ratio` is the time over that of `to`: the smallest size of the same row, or a floor of the same run."""
         self.rows.append((what, size, seconds, peak, ratio, to))
 
-    def ratios(self):
-        """"what, size" -> ratio, for pytest-benchmark's file."""
-        return {f"{what}, {size}": round(ratio, 3) for what, size, _, _, ratio, _ in self.rows}
+    def grown(self, what, unit, sizes, used):
+        """Rows of a growth and what it is per doubling, which is returned. `used` is a `Used` for each size."""
+        for size, (taken, peak) in zip(sizes, used, strict=True):
+            self.add(what, f"{size:,} {unit}", taken, to=f"{sizes[0]:,} {unit}", ratio=taken / used[0].seconds, peak=peak)
+        found = doubling(sizes, [one.seconds for one in used])
+        self.add(what, f"twice the {unit}", used[-1].seconds - used[-2].seconds, to="half, less the start", ratio=found)
+        return found
+
+    def kept(self):
+        """The rows by name, for pytest-benchmark's file; a report shows them."""
+        return [{"what": what, "size": size, "seconds": taken, "peak": peak, "ratio": ratio, "to": to}
+                for what, size, taken, peak, ratio, to in self.rows]
 
     @staticmethod
     def table(rows):
