@@ -240,7 +240,10 @@ def prove(keyword: str, documents: Path | None, write: bool, timeout: float, wor
 @click.option("--since", type=click.Path(path_type=Path), metavar="EVIDENCE", help="Show what changed since that run.")
 @click.option("--benchmarks", "timings", type=click.Path(path_type=Path), metavar="FILE",
               help="Show the benchmarks of this file, which pytest's --benchmark-json writes.")
-def report_command(files: tuple[Path, ...], output: Path, since: Path | None, timings: Path | None) -> None:
+@click.option("--benchmarks-since", "earlier", type=click.Path(path_type=Path), metavar="FILE",
+              help="Beside them, the ratios of an earlier run.")
+def report_command(files: tuple[Path, ...], output: Path, since: Path | None, timings: Path | None,
+                   earlier: Path | None) -> None:
     """Render a report again from its evidence.json, or one of several that are merged: parts of a run, or other subjects.
 
     Evidence that contradicts itself is refused. A run that was killed left events.jsonl: what it finished is reported, as
@@ -251,11 +254,13 @@ def report_command(files: tuple[Path, ...], output: Path, since: Path | None, ti
     from .report import timings as timings_of
     from .report.evidence_file import last_line
 
+    if earlier is not None and timings is None:
+        raise UsageError("--benchmarks-since compares with --benchmarks FILE, and that is not given")
     evidence = merging.merge([_recovered(path) if path.suffix == ".jsonl" else store.load(path) for path in files])
     if since is not None:
         evidence = changes.compare(evidence, store.load(since))
     if timings is not None:
-        evidence["benchmarks"] = timings_of.read(timings)
+        evidence["benchmarks"] = timings_of.read(timings, earlier)
     try:
         report.write_as(evidence, output)
     except OSError as error:

@@ -27,6 +27,8 @@ UNSEEN = re.compile("[\u202a-\u202e\u2066-\u2069\0]")
 TEMPLATES = Path(__file__).parent / "templates"
 #: lines of one claim's list of checks; the evidence holds the others
 MOST_CHECKS = 60
+TIME = {"s": 1.0, "ms": 1e-3, "\N{MICRO SIGN}s": 1e-6}
+MEMORY = {"GiB": 2.0**30, "MiB": 2.0**20, "KiB": 2.0**10}
 
 
 def render(evidence: dict[str, Any]) -> str:
@@ -47,7 +49,8 @@ def render(evidence: dict[str, Any]) -> str:
                                                 enumerate(evidence["figures"], 1)],
         reading=reading.view(evidence), faults=faults.view(evidence), comparison=_comparison(evidence, checks),
         changes=_changes(evidence), deviations=[_known(one) for one in evidence["deviations"]],
-        scale=_scale(evidence["benchmarks"]))
+        scale=_scale(evidence["benchmarks"]), measured=(measured := _growth(evidence["benchmarks"])),
+        compared=any(row.get("before") is not None for rows in measured for row in rows))
 
 
 def _start(evidence: dict[str, Any]) -> list[tuple[str, int]]:
@@ -247,11 +250,19 @@ def _scale(benchmarks: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for one in benchmarks]
 
 
+def _growth(benchmarks: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """What benchmarks measured, the rows of one thing together."""
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in (row for one in benchmarks for row in one.get("measured", [])):
+        rows[row["what"]].append(row)
+    return list(rows.values())
+
+
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=_visible)
-    environment.filters |= {"measure": measure, "shown": show}
+    environment.filters |= {"measure": measure, "shown": show, "duration": duration, "memory": memory, "ratio": _digits}
     return environment.get_template("index.html.j2")
 
 
@@ -262,6 +273,26 @@ def _visible(value: Any) -> Any:
 
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def duration(seconds: float) -> str:
+    """Seconds in three digits, in the unit that makes them easy to read."""
+    return _scaled(seconds, TIME) if seconds else ""
+
+
+def memory(size: int | None) -> str:
+    """Bytes in three digits, in the unit that makes them easy to read."""
+    return "" if size is None else _scaled(size, MEMORY)
+
+
+def _scaled(value: float, units: dict[str, float]) -> str:
+    """A number in the largest of the units of which it is one or more; else in the smallest."""
+    unit, factor = next((pair for pair in units.items() if value >= pair[1]), list(units.items())[-1])
+    return f"{_digits(value / factor)}\N{NO-BREAK SPACE}{unit}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def measure(value: Any) -> str:

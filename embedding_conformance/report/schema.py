@@ -239,15 +239,32 @@ class Figure(Model):
     nodeid: str
 
 
+Finite = Annotated[float, Field(allow_inf_nan=False, ge=0)]
+
+
+class Measured(Model):
+    """What a benchmark compared in one run: `ratio` is the time over that of `to`, a smaller size or a floor ("itself" for the
+    floor); `seconds` and `peak`, in bytes, are those of `size`; `before` is the ratio of an earlier run."""
+
+    what: str
+    size: str
+    seconds: Finite
+    peak: Count | None = None
+    ratio: Finite
+    to: str
+    before: Finite | None = None
+
+
 class Benchmark(Model):
-    """Seconds of one benchmark: the median and the interval of the middle half."""
+    """Seconds of one benchmark, the median and the interval of the middle half, and what it measured."""
 
     name: str
-    median: float
-    low: float
-    high: float
+    median: Finite
+    low: Finite
+    high: Finite
     rounds: Count
     group: str
+    measured: list[Measured] = []
 
 
 class Lost(Model):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from embedding_conformance.report.timings import KEPT
+
 from .measure import Measurements
 
 MEASURED: pytest.StashKey[list] = pytest.StashKey()
@@ -13,7 +15,7 @@ def measured(request, benchmark):
     measurements = Measurements()
     yield measurements
     request.config.stash.setdefault(MEASURED, []).extend(measurements.rows)
-    benchmark.extra_info["measured"] = measurements.kept()
+    benchmark.extra_info[KEPT] = measurements.kept()
 
 
 def pytest_terminal_summary(terminalreporter, config):

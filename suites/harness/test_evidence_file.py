@@ -6,9 +6,10 @@ import json
 import pytest
 
 from embedding_conformance.errors import UsageError
-from embedding_conformance.report import changes, html, merging, schema, store
+from embedding_conformance.report import changes, html, merging, schema, store, timings
 from embedding_conformance.report.annotations import announce, render
 
+from ..benchmarks.measure import Measurements
 from . import report_load
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
@@ -190,9 +191,52 @@ def test_benchmarks_come_from_the_file_of_pytest_benchmark(small, command):
     command("report", "evidence.json", "--benchmarks", "bench.json", "-o", "r")
     kept = store.load(command.folder / "r" / "evidence.json")["benchmarks"]
     assert [one["name"] for one in kept] == ["test_topk", "test_lookup"]
-    page = (command.folder / "r" / "index.html").read_text(encoding="utf-8")
-    assert "<td>2 ms</td>" in page and "1 to 3.1 ms" in page
+    page = " ".join((command.folder / "r" / "index.html").read_text(encoding="utf-8").split())
+    assert "<td>2 ms</td>" in page and "<td>2 s</td>" in page and "1 ms to 3.1 ms" in page and "Growth and ratios" not in page
     assert command("report", "evidence.json", "--benchmarks", "evidence.json", "-o", "x.html").returncode == 4
+
+
+def bench_file(folder, name, *rows):
+    """A file of pytest-benchmark whose one benchmark measured these rows: (size, seconds, peak, ratio, to)."""
+    measured = Measurements()
+    for size, seconds, peak, ratio, to in rows:
+        measured.add("a whole run", size, seconds, to=to, ratio=ratio, peak=peak)
+    path = folder / name
+    path.write_text(json.dumps({"benchmarks": [{
+        "name": "test_run", "fullname": "r", "stats": {"median": 1.0, "q1": 1.0, "q3": 1.0, "rounds": 1},
+        "extra_info": {timings.KEPT: measured.kept()}}]}), encoding="utf-8")
+    return path
+
+
+def test_ratios_of_benchmarks_stand_beside_those_of_an_earlier_run(small, tmp_path):
+    """By what was measured, at which size and to what; seconds of two runs are not compared."""
+    floor = ("10 items", 1.5, None, 1.0, "itself")
+    new = bench_file(tmp_path, "new.json", floor, ("10 items", 3.0, 3 * 2**20, 2.0, "the floor"),
+                     ("20 items", 1e-5, 512, 9.0, "10 items"))
+    old = bench_file(tmp_path, "old.json", floor, ("10 items", 9.0, None, 2.5, "the floor"))
+    small["benchmarks"] = timings.read(new, old)
+    assert [row["before"] for row in small["benchmarks"][0]["measured"]] == [1.0, 2.5, None]
+    assert through_a_file(small, tmp_path)["benchmarks"] == small["benchmarks"]
+    page = " ".join(html.render(small).split())
+    assert 'rowspan="3">a whole run</th><td>10 items</td><td></td><td></td><td>it is the floor</td><td>1.5 s</td><td>' in page
+    assert "<td>10 items</td><td>2</td><td>2.5</td><td>the floor</td><td>3 s</td><td>3 MiB</td>" in page
+    assert "<td>20 items</td><td>9</td><td>new</td><td>10 items</td><td>10 \N{MICRO SIGN}s</td><td>0.5 KiB</td>" in page
+    small["benchmarks"] = timings.read(new)
+    assert "before</th>" not in html.render(small)
+
+
+@pytest.mark.parametrize("change", [
+    lambda one: one.update(extra_info={timings.KEPT: [{"what": "x"}]}), lambda one: one.update(extra_info={timings.KEPT: 5}),
+    lambda one: one.update(extra_info=[]), lambda one: one["stats"].update(median=float("inf")),
+    lambda one: one["stats"].update(q1=None), lambda one: one["extra_info"][timings.KEPT][0].update(ratio=float("nan")),
+])
+def test_a_file_of_benchmarks_that_was_changed_is_refused(tmp_path, change):
+    path = bench_file(tmp_path, "bench.json", ("1", 1.0, None, 1.0, "itself"))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data["benchmarks"][0])
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"bench\.json: not a file of pytest-benchmark: "):
+        timings.read(path)
 
 
 def test_annotations_are_ten_at_most_and_stay_in_their_lines(load, small):
