@@ -22,7 +22,7 @@ MIB = 2**20
 
 SUBJECTS = (1, 2, 4, 8, 32)
 CLAIMS = (1, 4, 16)
-TEXTS = (200, 2_000, 20_000, 80_000)
+TEXTS = (200, 2_000, 20_000, 60_000, 180_000)
 #: every claim that looks at all texts but one: neighbours among N texts are N x N cosines
 COMPARED = "AGREE and not AGREE-11"
 
