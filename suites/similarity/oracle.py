@@ -1,4 +1,4 @@
-"""Inner products, cosines and distances by plain loops with exact sums."""
+"""Inner products, cosines and distances with exact sums."""
 
 from math import fsum, nan, sqrt
 
@@ -12,18 +12,23 @@ NEARER = Bound(0.95, "a twentieth nearer; untrained models are on either side of
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Of two vectors [d]: the products round, their sum is exact until it is rounded once (`math.fsum`)."""
-    return fsum(float(p) * float(q) for p, q in zip(a, b, strict=True))
+    return fsum((a.astype(np.float64) * b.astype(np.float64)).tolist())
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
     """Of two vectors [d]; NaN where one of them has no direction, so that a subject which answers zeros is refuted."""
-    lengths = sqrt(dot(a, a) * dot(b, b))
-    return dot(a, b) / lengths if lengths else nan
+    return of_squares(dot(a, b), dot(a, a), dot(b, b))
+
+
+def of_squares(product: float, first: float, second: float) -> float:
+    """The cosine from an inner product and the squares of both lengths."""
+    lengths = sqrt(first * second)
+    return product / lengths if lengths else nan
 
 
 def distance(a: np.ndarray, b: np.ndarray, kind: str) -> float:
     """Of two vectors [d], "euclidean" or "manhattan"."""
-    differences = [float(p) - float(q) for p, q in zip(a, b, strict=True)]
+    differences = (a.astype(np.float64) - b.astype(np.float64)).tolist()
     return sqrt(fsum(x * x for x in differences)) if kind == "euclidean" else fsum(map(abs, differences))
 
 
@@ -38,4 +43,6 @@ def share(near: float, far: float) -> float:
 
 def cosine_matrix(vectors: np.ndarray) -> np.ndarray:
     """[N, d] -> [N, N]"""
-    return np.array([[cosine(a, b) for b in vectors] for a in vectors])
+    squares = [dot(a, a) for a in vectors]
+    return np.array([[of_squares(dot(a, b), *pair) for b, *pair in zip(vectors, [first] * len(vectors), squares, strict=True)]
+                     for a, first in zip(vectors, squares, strict=True)])

