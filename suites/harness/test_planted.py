@@ -39,9 +39,9 @@ def opened(thing, facets=("encoder", "embedder"), **declares):
     return subject
 
 
-def judge(subject, claims=ORDER, *, explains=False):
-    """Claim -> violation, of those that a subject does not hold against the oracle."""
-    reference = default_reference(open_subject("bundled"), agreement_texts())
+def judge(subject, claims=ORDER, *, explains=False, reference=None):
+    """Claim -> violation, of those that a subject does not hold against a reference, or else the oracle."""
+    reference = reference or default_reference(open_subject("bundled"), agreement_texts())
     violations = {}
     for claim in claims:
         test, names = claims_of_agreement()[claim]
