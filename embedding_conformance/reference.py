@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -262,14 +263,17 @@ _defaults: dict[int, tuple[Subject, Reference]] = {}
 
 
 def default_reference(subject: Subject, texts: Sequence[Text]) -> Reference | None:
-    """The oracle for a subject for which none is named; None where there is no independent computation of it."""
-    from .subjects.bundled import SHA256
+    """The oracle for a subject for which none is named; None where there is no independent computation of it.
+
+    A model that is the bundled one, as its weights say, is compared with the published files where these are installed.
+    """
+    from .subjects.bundled import PACKAGE, SHA256
 
     if not is_bert(subject):
         return None
     if id(subject) not in _defaults:
         weights = subject.declares.get("weights")
-        known = weights is not None and weights.value == SHA256
+        known = weights is not None and weights.value == SHA256 and find_spec(PACKAGE) is not None
         found = _bundled() if known else _own(subject)
         if prompt := document_prompt(subject):
             found = replace(found, prompt=prompt, _known={})

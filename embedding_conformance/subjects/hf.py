@@ -32,7 +32,7 @@ def open_subject(rest: str) -> Subject:
     """
     name = f"hf:{rest}"
     for module in ("torch", "transformers", "tokenizers", "safetensors"):
-        require_installed(module, "default", name)
+        require_installed(module, "st", name)
     place = hub.Place(documents_folder(), DOCUMENTS, REVISION) if rest == "documents" else hub.find(rest, "hf")
     folder = place.folder
     config = files.configuration(folder, name)
