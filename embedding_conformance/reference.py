@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from . import recordings
-from .errors import UsageError
-from .subjects import Declaration, Subject, declared, open_subject
+from .errors import NoVerdict, Refusal, UsageError, said
+from .subjects import Declaration, Remote, Subject, declared, open_subject
 from .texts import Text, agreement_texts, all_texts
 
 #: how the token states of a text [L, d] become one vector [d], by the names of sentence-transformers
@@ -106,6 +106,8 @@ class Reference:
     prompt: str = ""
     #: vectors that were stored beside their texts
     stored: np.ndarray | None = None
+    #: for a service on the network
+    remote: Remote | None = None
     _known: dict[Any, Any] = field(default_factory=dict)
 
     def declared(self, key: str) -> Any:
@@ -141,13 +143,24 @@ class Reference:
             return np.asarray(self.stored[[place[text] for text in texts]])
         key = ("embed", tuple(texts))
         if key not in self._known:
-            assert self.embedder is not None
-            self._known[key] = np.asarray(self._made(self.embedder).embed([self.prompt + text for text in texts]))
+            self._known[key] = self._asked([self.prompt + text for text in texts])
         found: np.ndarray = self._known[key]
         if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
             raise ValueError(f"the reference {self.name} gave {list(found.shape)} for {len(texts)} texts, or numbers that are "
                              "not finite")
         return found
+
+    def _asked(self, texts: list[str]) -> np.ndarray:
+        """The embedder's answer. Where that is a service and answers wrongly, the subject is not at fault: no verdict."""
+        assert self.embedder is not None
+        try:
+            return np.asarray(self._made(self.embedder).embed(texts))
+        except Exception as error:
+            if self.remote is None or isinstance(error, Refusal):
+                raise
+            # A service may repeat what it was sent.
+            why = type(error).__name__ if any(one.own for one in self.texts) else said(error)
+            raise NoVerdict(f"the reference {self.name} gave no vectors: {why}") from error
 
     def pool(self, states: Sequence[np.ndarray]) -> np.ndarray:
         """States [L, d] of N texts, whosever they are, pooled as the reference pools -> [N, d] float64; else by mean."""
@@ -200,7 +213,7 @@ def of_subject(subject: Subject, texts: list[Text]) -> Reference:
         capabilities=frozenset(capabilities), texts=texts,
         encoder=(lambda: subject.facet("encoder")) if "encoder" in subject.facets else None,
         embedder=(lambda: subject.facet("embedder")) if embeds else None,
-        oracle=(lambda: own_oracle(subject)) if is_bert(subject) else None)
+        oracle=(lambda: own_oracle(subject)) if is_bert(subject) else None, remote=subject.remote)
 
 
 def _pooling(declares: dict[str, Declaration]) -> set[str]:

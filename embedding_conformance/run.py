@@ -205,7 +205,7 @@ def follow(path: Path, printed: str, *, interrupted: bool) -> Outcome:
 def _conclude(watch: _Watch, outcome: Outcome, printed: str, *, first_failure: bool) -> None:
     """Make of a run that came to its own end what that end says."""
     # 0 and 1 are pytest's passed and failed; 5 is that nothing was selected.
-    if watch.finished == 4:
+    if watch.finished == 4 and not watch.refused:
         # pytest's own usage error: the expression of -k is the one word of the user's that it parses.
         outcome.refused = (Exit.USAGE, _last_words(printed, 1).removeprefix("ERROR: "))
     elif watch.finished in (2, 3) and not outcome.interrupted:  # a suite that cannot be collected, or an error inside pytest
