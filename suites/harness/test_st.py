@@ -72,10 +72,14 @@ def test_roles_have_the_prompts_of_the_file(directory):
 
 
 def test_prompts_are_no_fault(directory, command):
-    """Of no stage: vectors are those of the prompt and the text, once."""
+    """Of no stage: vectors are those of the prompt and the text, once; through Transformers, too."""
     write(directory / PROMPTS, {"prompts": {"query": "The king ", "document": "The loan "}})
-    done = command("check", f"st:{directory}", "-k", "AGREE or FIELD-26 or FIELD-27 or FIELD-29")
+    roles = "FIELD-26 or FIELD-27 or FIELD-29"
+    done = command("check", f"st:{directory}", "-k", f"AGREE or {roles}")
     assert done.returncode == 0 and " verified=12 " in done.stdout, done.stdout + done.stderr
+    # The ids of texts that spell special tokens are the library's own, and no matter of prompts.
+    done = command("check", f"hf:{directory}", "--reference", f"st:{directory}", "-k", f"AGREE-06 or AGREE-08 or {roles}")
+    assert done.returncode == 0 and " verified=5 " in done.stdout, done.stdout + done.stderr
 
 
 def test_a_prompt_that_is_not_pooled_leaves_the_pooling_undeclared(directory):
