@@ -27,8 +27,8 @@ from .handles import Handle
 from .prover import PLACEHOLDER, Prover, metrics_of
 from .redaction import redacted
 from .reference import Reference, default_reference, of_subject, open_reference
-from .rehearsal import rehearse
-from .subjects import DEFAULT, Subject, documents_text, limits, open_subject, parse_declaration
+from .rehearsal import rehearse, rehearse_reference
+from .subjects import DEFAULT, Remote, Subject, documents_text, limits, open_subject, parse_declaration
 from .subjects.facets import FACETS
 from .subjects.given import open_given
 from .texts import Text, agreement_texts, all_texts, few_texts, read_texts
@@ -225,8 +225,7 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
         if events:
             events.opening(name)
         subjects[name] = open_subject(name, declare, facets)
-        if subjects[name].remote and getattr(config.option, "numprocesses", None):
-            raise UsageError(f"{name}: leave out -n: every process would ask the service anew for what another one knows")
+        _one_process(name, subjects[name].remote, config)
         subjects[name].progress = events.working if events else None
     own = read_texts(Path(option("conformance_texts"))) if option("conformance_texts") else []
     reference = reference if given is not None else option("conformance_reference")
@@ -248,10 +247,17 @@ def _open(config: pytest.Config, events: EventsFile | None) -> Run:
     run = Run(catalogue, subjects, facets, documents, option("conformance_seed"), prover, done,
               texts=option("conformance_texts") or "", own=own)
     run.refer(reference)
+    if run.reference:
+        _one_process(f"--reference {run.reference.name}", run.reference.remote, config)
     run.events = events
     if events:
         events.opened(run)
     return run
+
+
+def _one_process(name: str, remote: Remote | None, config: pytest.Config) -> None:
+    if remote and getattr(config.option, "numprocesses", None):
+        raise UsageError(f"{name}: leave out -n: every process would ask the service anew for what another one knows")
 
 
 def parametrize(run: Run, metafunc: pytest.Metafunc, claim_ids: tuple[str, ...]) -> None:
@@ -357,19 +363,27 @@ def run_of(item: pytest.Item) -> Run | None:
 
 
 def _begin(run: Run, items: list[pytest.Item]) -> None:
-    """Say what the subjects on the network will be asked, then ask them for the first time."""
-    for subject in run.subjects.values():
-        own = [item for item in items if subject_of(item) == subject.name]
-        if not subject.remote or not own or own[0].config.option.collectonly:
-            continue
-        try:
-            requests, texts = rehearse(subject, subject.remote, own, run)
-            run.announce(subject.name, requests, texts, subject.remote.where)
-            subject.remote.begin()
-        except Refusal as refusal:
-            if run.events:
-                run.events.refused(refusal)
-            raise pytest.exit.Exception(str(refusal), returncode=refusal.exit) from refusal
+    """Say what the services on the network will be asked, subjects and reference, then ask them for the first time."""
+    services: list[tuple[str, Remote, str, tuple[int, int]]] = []
+    items = [item for item in items if not item.config.option.collectonly]
+    reference = run.reference
+    comparing = [item for item in items if asks_for(item, "reference")]
+    try:
+        if reference and reference.remote and comparing:
+            services.append((reference.name, reference.remote, f"{reference.remote.where}, the reference, at most",
+                             rehearse_reference(reference, reference.remote, comparing, run)))
+        for subject in run.subjects.values():
+            own = [item for item in items if subject_of(item) == subject.name]
+            if subject.remote and own:
+                services.append((subject.name, subject.remote, subject.remote.where,
+                                 rehearse(subject, subject.remote, own, run)))
+        for name, remote, where, (requests, texts) in services:
+            run.announce(name, requests, texts, where)
+            remote.begin()
+    except Refusal as refusal:
+        if run.events:
+            run.events.refused(refusal)
+        raise pytest.exit.Exception(str(refusal), returncode=refusal.exit) from refusal
 
 
 def claims_of(item: pytest.Item) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import html
-import importlib.util
 import io
 import os
 import random
@@ -31,7 +30,7 @@ from .errors import Exit, NoVerdict, UsageError
 from .own_tests import catalogue, check_facets
 from .report import write
 from .report.evidence_file import Context, assemble
-from .run import UNUSED, Outcome, follow
+from .run import PLUGINS, UNUSED, Outcome, follow
 from .subjects import Subject, documents_text
 from .subjects.given import open_given
 
@@ -117,8 +116,7 @@ def check(subject: Any, *, reference: Any = None, declares: Mapping[str, Any] | 
 def _judge(given: _Given, documents: Path | None, facets: frozenset[str], keyword: str, seed: int) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="embedding-conformance-") as scratch:
         events = Path(scratch) / "events.jsonl"
-        extra = [f"{name}.plugin" for name in ("pytest_datadir", "pytest_regressions") if importlib.util.find_spec(name)]
-        plugins = ["embedding_conformance.plugin", *extra, *(f"no:{name}" for name in (*UNUSED, *ALSO_UNUSED))]
+        plugins = [*PLUGINS, *(f"no:{name}" for name in (*UNUSED, *ALSO_UNUSED))]
         words = ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(suites()), "--noconftest",
                  "--assert=plain", "--capture=no", "--tb=short", "-q",
                  *(word for name in plugins for word in ("-p", name)),

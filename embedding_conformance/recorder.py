@@ -31,8 +31,12 @@ def make(name: str, folder: Path, own: Path | None, declare: list[str]) -> Exit:
     subject = open_subject(name, dict(parse_declaration(text) for text in declare))
     if "embedder.embed" not in subject.capabilities:
         raise UsageError(f"record {name}: it offers no embedder, so it has no vectors of texts to be recorded")
+    starts = range(0, len(texts), BATCH)
+    if subject.remote:
+        click.echo(f"requests {len(starts) + 1} with {len(texts) + 1} texts go to {subject.remote.where}")
+        subject.remote.begin()
     parts = []
-    for start in range(0, len(texts), BATCH):
+    for start in starts:
         parts.append(_embedded(subject, texts[start:start + BATCH]))
         _progress(min(start + BATCH, len(texts)), len(texts))
     if len({part.shape[1] for part in parts}) > 1:

@@ -9,14 +9,15 @@ import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import recordings
-from .errors import UsageError
-from .subjects import Declaration, Subject, declared, open_subject
+from .errors import NoVerdict, Refusal, UsageError, said
+from .subjects import Declaration, Remote, Subject, declared, open_subject
 from .texts import Text, agreement_texts, all_texts
 
 #: how the token states of a text [L, d] become one vector [d], by the names of sentence-transformers
@@ -105,6 +106,8 @@ class Reference:
     prompt: str = ""
     #: vectors that were stored beside their texts
     stored: np.ndarray | None = None
+    #: for a service on the network
+    remote: Remote | None = None
     _known: dict[Any, Any] = field(default_factory=dict)
 
     def declared(self, key: str) -> Any:
@@ -140,13 +143,24 @@ class Reference:
             return np.asarray(self.stored[[place[text] for text in texts]])
         key = ("embed", tuple(texts))
         if key not in self._known:
-            assert self.embedder is not None
-            self._known[key] = np.asarray(self._made(self.embedder).embed([self.prompt + text for text in texts]))
+            self._known[key] = self._asked([self.prompt + text for text in texts])
         found: np.ndarray = self._known[key]
         if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
             raise ValueError(f"the reference {self.name} gave {list(found.shape)} for {len(texts)} texts, or numbers that are "
                              "not finite")
         return found
+
+    def _asked(self, texts: list[str]) -> np.ndarray:
+        """The embedder's answer. Where that is a service and answers wrongly, the subject is not at fault: no verdict."""
+        assert self.embedder is not None
+        try:
+            return np.asarray(self._made(self.embedder).embed(texts))
+        except Exception as error:
+            if self.remote is None or isinstance(error, Refusal):
+                raise
+            # A service may repeat what it was sent.
+            why = type(error).__name__ if any(one.own for one in self.texts) else said(error)
+            raise NoVerdict(f"the reference {self.name} gave no vectors: {why}") from error
 
     def pool(self, states: Sequence[np.ndarray]) -> np.ndarray:
         """States [L, d] of N texts, whosever they are, pooled as the reference pools -> [N, d] float64; else by mean."""
@@ -199,7 +213,7 @@ def of_subject(subject: Subject, texts: list[Text]) -> Reference:
         capabilities=frozenset(capabilities), texts=texts,
         encoder=(lambda: subject.facet("encoder")) if "encoder" in subject.facets else None,
         embedder=(lambda: subject.facet("embedder")) if embeds else None,
-        oracle=(lambda: own_oracle(subject)) if is_bert(subject) else None)
+        oracle=(lambda: own_oracle(subject)) if is_bert(subject) else None, remote=subject.remote)
 
 
 def _pooling(declares: dict[str, Declaration]) -> set[str]:
@@ -262,14 +276,17 @@ _defaults: dict[int, tuple[Subject, Reference]] = {}
 
 
 def default_reference(subject: Subject, texts: Sequence[Text]) -> Reference | None:
-    """The oracle for a subject for which none is named; None where there is no independent computation of it."""
-    from .subjects.bundled import SHA256
+    """The oracle for a subject for which none is named; None where there is no independent computation of it.
+
+    A model that is the bundled one, as its weights say, is compared with the published files where these are installed.
+    """
+    from .subjects.bundled import PACKAGE, SHA256
 
     if not is_bert(subject):
         return None
     if id(subject) not in _defaults:
         weights = subject.declares.get("weights")
-        known = weights is not None and weights.value == SHA256
+        known = weights is not None and weights.value == SHA256 and find_spec(PACKAGE) is not None
         found = _bundled() if known else _own(subject)
         if prompt := document_prompt(subject):
             found = replace(found, prompt=prompt, _known={})

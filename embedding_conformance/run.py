@@ -26,6 +26,8 @@ from .events import PARENT
 from .interrupts import Interrupts
 from .subjects.hub import MAY_FETCH
 
+#: the plugins that a run needs; others that are installed are not loaded
+PLUGINS = ("embedding_conformance.plugin", "pytest_datadir.plugin", "pytest_regressions.plugin")
 #: parts of pytest that a run has no use for, and that cost more than a small test
 UNUSED = ("cacheprovider", "doctest", "junitxml", "legacypath", "logging", "nose", "pastebin", "pytester", "setuponly",
           "setupplan", "stepwise", "threadexception", "unittest", "unraisableexception")
@@ -203,7 +205,7 @@ def follow(path: Path, printed: str, *, interrupted: bool) -> Outcome:
 def _conclude(watch: _Watch, outcome: Outcome, printed: str, *, first_failure: bool) -> None:
     """Make of a run that came to its own end what that end says."""
     # 0 and 1 are pytest's passed and failed; 5 is that nothing was selected.
-    if watch.finished == 4:
+    if watch.finished == 4 and not watch.refused:
         # pytest's own usage error: the expression of -k is the one word of the user's that it parses.
         outcome.refused = (Exit.USAGE, _last_words(printed, 1).removeprefix("ERROR: "))
     elif watch.finished in (2, 3) and not outcome.interrupted:  # a suite that cannot be collected, or an error inside pytest
@@ -305,15 +307,12 @@ class _Watch:
 def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
     # -P: the working folder is no place to import pytest or NumPy from; the scheme python: adds it for the user's code.
     command = [sys.executable, "-P", "-m", "pytest", "-c", str(Path(__file__).with_name("pytest.ini")),
-               "--rootdir", str(suites()), "--noconftest", "-p", "embedding_conformance.plugin",
-               *(word for name in UNUSED for word in ("-p", f"no:{name}")), "--tb=short", "-q",
+               "--rootdir", str(suites()), "--noconftest",
+               *(word for name in (*PLUGINS, *(f"no:{name}" for name in UNUSED)) for word in ("-p", name)), "--tb=short", "-q",
                "--assert=plain",  # suites assert through the evidence alone
                "--conformance-events", str(path.resolve()), "--conformance-resume", str(resume),
                "--conformance-seed", str(plan.seed), "--conformance-timeout", str(plan.timeout)]
     command += [f"--ignore={suites() / name}" for name in sorted(NOT_CHAPTERS)]
-    for module in ("pytest_datadir", "pytest_regressions"):
-        if importlib.util.find_spec(module):
-            command += ["-p", f"{module}.plugin"]
     for option, values in (("subject", plan.subjects), ("declare", plan.declare), ("facet", plan.facets)):
         for value in values:
             command += [f"--conformance-{option}={value}"]

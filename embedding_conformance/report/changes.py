@@ -8,6 +8,11 @@ from ..errors import Exit
 from ..verdict import FAILING
 from .evidence_file import word_of
 
+#: what a change can be, in the order of a reader's interest
+KINDS = ("worse", "gone", "other", "new", "better")
+#: claims of a kind that one line names
+SHOWN = 4
+
 
 def compare(evidence: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
     """The evidence with `since`. A claim that was judged then and is judged no longer makes a run "nothing checked", unless a
@@ -29,7 +34,7 @@ def compare(evidence: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]
 
 
 def kind(change: dict[str, str]) -> str:
-    """"worse", "better", "new", "gone" or "other"."""
+    """One of `KINDS`."""
     if not change["was"]:
         return "new"
     if not change["now"]:
@@ -37,6 +42,19 @@ def kind(change: dict[str, str]) -> str:
     if change["now"] in FAILING and change["was"] not in FAILING:
         return "worse"
     return "better" if change["was"] in FAILING and change["now"] not in FAILING else "other"
+
+
+def summarised(changes: list[dict[str, str]]) -> str:
+    """The changes in one line: their kinds, with the claims that are first of each."""
+    claims: dict[str, list[str]] = {}
+    for one in changes:
+        claims.setdefault(kind(one), []).append(one["claim"])
+    parts = []
+    for name in KINDS:
+        named = list(dict.fromkeys(claims.get(name, ())))
+        more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+        parts += [f"{name}: {', '.join(named[:SHOWN])}{more}"] if named else []
+    return "; ".join(parts) or "nothing changed"
 
 
 def _verdicts(evidence: dict[str, Any]) -> dict[tuple[str, str], str]:

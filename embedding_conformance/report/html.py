@@ -231,9 +231,8 @@ def _use_text(results: list[dict[str, Any]]) -> str:
 def _changes(evidence: dict[str, Any]) -> list[dict[str, str]] | None:
     if "since" not in evidence:
         return None
-    order = ["worse", "gone", "other", "new", "better"]
     return sorted(({**one, "kind": changes.kind(one)} for one in evidence["since"]["changes"]),
-                  key=lambda one: (order.index(one["kind"]), one["claim"], one["subject"]))
+                  key=lambda one: (changes.KINDS.index(one["kind"]), one["claim"], one["subject"]))
 
 
 def _scale(benchmarks: list[dict[str, Any]]) -> list[dict[str, Any]]:

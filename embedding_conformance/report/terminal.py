@@ -13,6 +13,7 @@ import click
 from .. import __version__
 from ..errors import printable
 from ..run import Outcome
+from .changes import summarised
 from .evidence_file import Context, judge, last_line
 from .failures import Failure, closest, drift, failures, known, outdated, until
 
@@ -186,7 +187,8 @@ class Terminal:
         elif word == "refuted":
             self._line(f"{click.style('NOT COMPLETE', 'red', bold=True)}   {counts['verified']} claims verified")
         elif word == "nothing-checked":
-            self._line(f"{click.style('NOTHING CHECKED', 'red', bold=True)}   no claim was judged")
+            what = f"{counts['verified']} claims verified, others not judged" if counts["verified"] else "no claim was judged"
+            self._line(f"{click.style('NOTHING CHECKED', 'red', bold=True)}   {what}")
         else:
             self._line(f"{click.style(word.upper().replace('-', ' '), 'red', bold=True)}   no verdict on the whole; "
                        f"{counts['verified']} claims were verified before")
@@ -199,6 +201,8 @@ class Terminal:
             self._line(f"  closest    {near}")
         for name, lost in drift(evidence):
             self._line(f"  drift      {name}: {lost}")
+        if "since" in evidence:
+            self._line(f"  since      {evidence['since']['started']}: {summarised(evidence['since']['changes'])}")
         if counts["verified"]:
             proof = evidence["proof"]
             self._line(f"  proven     each verified claim catches a fault; {proof['faults']} faults were tried, and "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -69,13 +69,14 @@ class BertEncoder:
     padding_id = 0
 
     def __init__(self, model: Any, tokenizer: Any, max_seq_length: int | None, normalized: bool = True,
-                 pooling: str = "mean", stored: tuple[Path, ...] = ()):
+                 pooling: str = "mean", stored: tuple[Path, ...] = (), prompts: Mapping[str, str] | None = None):
         self.model = model
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
         self.normalized = normalized
         self.pooling = pooling
         self.stored = stored
+        self.prompts = prompts or {}
         tokenizer.no_padding()
         if max_seq_length is None:
             tokenizer.no_truncation()
@@ -159,15 +160,18 @@ class BertEncoder:
 
     def embed(self, texts: list[str]) -> np.ndarray:
         """[N, d]: the hidden states pooled over all tokens, scaled to length one where the model says so."""
+        return self._embedded([self.prompts.get("document", "") + text for text in texts])
+
+    def embed_query(self, texts: list[str]) -> np.ndarray:
+        """[N, d]: the same in the role of a query; a model without prompts has one role."""
+        return self._embedded([self.prompts.get("query", "") + text for text in texts]) if self.prompts else self.embed(texts)
+
+    def _embedded(self, texts: list[str]) -> np.ndarray:
         pool: Callable[[np.ndarray], np.ndarray] = {
             "mean": lambda states: states.mean(axis=0), "max": lambda states: states.max(axis=0),
             "cls": lambda states: states[0]}[self.pooling]
         pooled = np.stack([pool(states) for states in self.hidden_states(texts)])
         return pooled / np.linalg.norm(pooled, axis=1, keepdims=True) if self.normalized else pooled
-
-    def embed_query(self, texts: list[str]) -> np.ndarray:
-        """[N, d]: the same as `embed`, since the model has no prompts."""
-        return self.embed(texts)
 
 
 class Bundled(BertEncoder):

@@ -32,7 +32,7 @@ def open_subject(rest: str) -> Subject:
     """
     name = f"hf:{rest}"
     for module in ("torch", "transformers", "tokenizers", "safetensors"):
-        require_installed(module, "default", name)
+        require_installed(module, "st", name)
     place = hub.Place(documents_folder(), DOCUMENTS, REVISION) if rest == "documents" else hub.find(rest, "hf")
     folder = place.folder
     config = files.configuration(folder, name)
@@ -50,7 +50,8 @@ def open_subject(rest: str) -> Subject:
         makers={},
         declares=declared({"out_of_range_below": "raise", "out_of_range_above": "raise"}, "torch.nn.Embedding")
         | files.architecture(config) | declared({"weights": digest}, weights[0].name) | files.precision(weights, name)
-        | files.case_and_accents(folder, name) | files.limit(folder, config, name) | files.sentence_vectors(folder, name),
+        | files.case_and_accents(folder, name) | files.limit(folder, config, name) | files.sentence_vectors(folder, name)
+        | files.prompts(folder, name),
         facts={"sha256": digest, **({"revision": place.revision} if place.revision else {}),
                **{package: version(package) for package in ("transformers", "tokenizers", "torch")}},
         completed=offer_embedder)
@@ -60,7 +61,8 @@ def open_subject(rest: str) -> Subject:
     def encoder() -> BertEncoder:
         value = {key: declaration.value for key, declaration in subject.declares.items()}
         made = BertEncoder(model, files.read_tokenizer(folder, name), value.get("max_seq_length"),
-                           value.get("normalized", False), value.get("pooling", "mean"), tuple(weights))
+                           value.get("normalized", False), value.get("pooling", "mean"), tuple(weights),
+                           value.get("prompts"))
         made.padding_id = config.get("pad_token_id") or 0
         return made
 

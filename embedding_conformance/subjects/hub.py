@@ -52,7 +52,7 @@ def find(rest: str, scheme: str) -> Place:
         what = "is a file" if Path(rest).is_file() else f"there is no folder {rest}"
         raise UsageError(f"{name}: {what}; name a model directory on this machine, or an ID such as "
                          "sentence-transformers/all-MiniLM-L6-v2")
-    require_installed("huggingface_hub", "default", name)
+    require_installed("huggingface_hub", "st", name)
     folder = cached(model, revision) or fetched(model, revision, name)
     return Place(folder, model, folder.name)
 

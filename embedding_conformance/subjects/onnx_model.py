@@ -61,9 +61,11 @@ def open_subject(rest: str) -> Subject:
                              "can be computed here")
         tokenizer = files.read_tokenizer(place, name)
         encoder = OnnxEncoder(session, graph.inputs, states, vectors, tokenizer, subject.declares)
+        embeds = bool(vectors or (states and pooling))
         subject.capabilities = frozenset({
             *(["encoder.tokens", "encoder.token_ids", "encoder.hidden_states"] if states else []),
-            *(["embedder.embed"] if vectors or (states and pooling) else [])})
+            *(["embedder.embed"] if embeds else []),
+            *(["embedder.embed_query"] if embeds and "prompts" in subject.declares else [])})
         if not subject.capabilities:
             raise UsageError(f"{name}: {path.name} has the outputs {', '.join(one.name for one in graph.outputs)}, and none of "
                              "them is the states of tokens [B, L, d] or one vector a text [B, d]")
@@ -144,7 +146,8 @@ def tokenizer_folder(subject: Subject, folder: Path, name: str) -> Path:
 class OnnxEncoder:
     """An ONNX session with its tokenizer, as encoder and as embedder.
 
-    Texts are run in batches of similar length, filled up at the end; the lists that it returns hold no padding.
+    Texts are run in batches of similar length, filled up at the end; the lists that it returns hold no padding. The embedder
+    puts the prompt of its role before a text; tokens and states are those of the text as it is.
     """
 
     batch_size = 32
@@ -154,6 +157,7 @@ class OnnxEncoder:
         value = {key: declaration.value for key, declaration in declares.items()}
         self.session, self.inputs, self.states, self.vectors, self.tokenizer = session, inputs, states, vectors, tokenizer
         self.pooling, self.normalized = value.get("pooling", ""), value.get("normalized", False)
+        self.prompts: dict[str, str] = value.get("prompts", {})
         self.padding_id = (tokenizer.padding or {}).get("pad_id", 0)
         tokenizer.no_padding()
         if "max_seq_length" in value:
@@ -171,6 +175,13 @@ class OnnxEncoder:
 
     def embed(self, texts: list[str]) -> np.ndarray:
         """[N, d]: the graph's own vector of each text; where it gives none, its states as the directory pools them."""
+        return self._embedded([self.prompts.get("document", "") + text for text in texts])
+
+    def embed_query(self, texts: list[str]) -> np.ndarray:
+        """[N, d]: the same in the role of a query."""
+        return self._embedded([self.prompts.get("query", "") + text for text in texts])
+
+    def _embedded(self, texts: list[str]) -> np.ndarray:
         if self.vectors:
             return np.stack([vector for vector, _ in self._run(texts, self.vectors)])
         pooler = Pooling()

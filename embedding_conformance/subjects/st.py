@@ -23,8 +23,6 @@ from .torch_stack import TorchLayer, of_a_model, to_numpy, torch
 LIBRARY = "sentence_transformers"
 #: the first version that keeps a directory's own modules from being imported, and that has `preprocess`
 OLDEST = 6
-#: the prompts that stand for the role of a document, in the order in which the library looks for them
-DOCUMENT = ("document", "passage", "corpus")
 ENCODER = ("encoder.tokens", "encoder.token_ids", "encoder.input_embeddings", "encoder.hidden_states", "encoder.config")
 BERT = ("encoder.input_vectors", "encoder.weights")
 
@@ -132,14 +130,12 @@ def load(folder: Path, name: str) -> Any:
 class SentenceEncoder:
     """A SentenceTransformer as embedder and, where its first module is a network, as encoder.
 
-    Texts are in the role of a document: tokens and states include the prompt of that role, where there is one.
+    The embedder puts the prompt of its role before a text; tokens and states are those of the text as it is.
     """
 
     def __init__(self, model: Any, stored: tuple[Path, ...]):
         self.model = model
         self.stored = stored
-        roles = [role for role in DOCUMENT if role in model.prompts] or [model.default_prompt_name]
-        self.prompt = model.prompts.get(roles[0]) or None
 
     def embed(self, texts: list[str]) -> np.ndarray:
         """[N, d]"""
@@ -169,7 +165,7 @@ class SentenceEncoder:
         return FastTokenizer(Tokenizer.from_str(own.to_str()), {role: text for role, text in special.items() if text})
 
     def token_ids(self, texts: list[str]) -> list[np.ndarray]:
-        features = self.model.preprocess(texts, prompt=self.prompt)
+        features = self.model.preprocess(texts)
         return [ids[mask.bool()].numpy() for ids, mask in zip(features["input_ids"], features["attention_mask"], strict=True)]
 
     def tokens(self, texts: list[str]) -> list[list[str]]:
@@ -188,7 +184,7 @@ class SentenceEncoder:
 
     def hidden_states(self, texts: list[str]) -> list[np.ndarray]:
         """Last hidden states, one [L, d] a text."""
-        found = self.model.encode(texts, prompt=self.prompt or "", output_value=None, show_progress_bar=False)
+        found = self.model.encode(texts, prompt="", output_value=None, show_progress_bar=False)
         return [to_numpy(one["token_embeddings"][one["attention_mask"].bool()]) for one in found]
 
     def weights(self) -> dict[str, np.ndarray]:

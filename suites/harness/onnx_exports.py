@@ -12,24 +12,35 @@ BESIDE = ("config.json", "tokenizer.json", "tokenizer_config.json", "sentence_be
           "1_Pooling/config.json")
 
 
-def export(target: Path, model=None) -> Path:
-    """The model in float32 as DIR/model.onnx: ids and mask in, the states of the last layer out."""
+def last_state(model, ids, mask):
+    return {"last_hidden_state": model(input_ids=ids, attention_mask=mask).last_hidden_state}
+
+
+def export(target: Path, model=None, outputs=last_state) -> Path:
+    """The model in float32 as DIR/model.onnx: ids and mask in, and what `outputs` makes of the model and them out, by name."""
     import torch
 
-    class LastState(torch.nn.Module):
+    class Traced(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.model = bundled().module() if model is None else model
 
         def forward(self, input_ids, attention_mask):
-            return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+            return tuple(outputs(self.model, input_ids, attention_mask).values())
 
     target.mkdir(parents=True, exist_ok=True)
-    ids, names = torch.ones(2, 8, dtype=torch.int64), ("input_ids", "attention_mask", "last_hidden_state")
-    with warnings.catch_warnings():
+    # Two texts, the second of which is shorter, so that no axis is taken for another and no mask for a constant.
+    ids = torch.ones(2, 8, dtype=torch.int64)
+    mask = ids.clone()
+    mask[1, 5:] = 0
+    traced = Traced().eval()
+    with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter that needs no further package is deprecated, and traces
-        torch.onnx.export(LastState().eval(), (ids, ids), str(target / "model.onnx"), input_names=names[:2],
-                          output_names=names[2:], dynamic_axes={name: {0: "batch", 1: "length"} for name in names},
+        given = {"input_ids": ids, "attention_mask": mask}
+        axes = {0: "batch", 1: "length"}
+        made = {name: axes if value.ndim == 3 else {0: "batch"} for name, value in outputs(traced.model, ids, mask).items()}
+        torch.onnx.export(traced, tuple(given.values()), str(target / "model.onnx"), input_names=list(given),
+                          output_names=list(made), dynamic_axes=dict.fromkeys(given, axes) | made,
                           dynamo=False, opset_version=17)
     return target
 

@@ -153,6 +153,9 @@ def test_changes_since_an_earlier_run(small):
     found = changes.compare(small, earlier)["since"]["changes"]
     assert found == [{"claim": "LOADA-00", "subject": "onnx:build/int8", "was": "verified", "now": "refuted"}]
     assert changes.kind(found[0]) == "worse"
+    assert changes.summarised(found) == "worse: LOADA-00" and changes.summarised([]) == "nothing changed"
+    assert changes.summarised([one | {"claim": f"A-{number}"} for number in range(6) for one in found]) \
+        == "worse: A-0, A-1, A-2, A-3 and 2 more"
 
 
 def test_a_claim_that_is_judged_no_longer_is_not_passed_over(load):
@@ -163,6 +166,22 @@ def test_a_claim_that_is_judged_no_longer_is_not_passed_over(load):
     compared = changes.compare(whole, earlier)
     assert compared["verdict"]["exit"] == 5 and "LOADA-00" in compared["verdict"]["reasons"][-1]
     assert not list(store.contradictions(compared))
+
+
+def test_the_terminal_says_what_changed(command):
+    """A layer that can be built from tables, and then cannot: what was verified then is neither passed over nor denied."""
+    layer = ("class Layer:\n"
+             "    def __init__(self, table=None): self.w = np.arange(40.0).reshape(10, 4) if table is None else table\n"
+             "    def table(self): return self.w\n    def lookup(self, ids): return self.w[ids]\n")
+    command.write("mine.py", f"import numpy as np\n{layer}")
+    assert command("check", "python:mine.py:Layer", "--report", "monday").returncode == 0
+    again = command("check", "python:mine.py:Layer", "--since", "monday/evidence.json")
+    assert again.returncode == 0 and ": nothing changed\n" in again.stdout
+    command.write("mine.py", f"import numpy as np\n{layer.replace('table=None', 'given=None').replace('if table', 'if given')}")
+    fewer = command("check", "python:mine.py:Layer", "--since", "monday/evidence.json")
+    assert fewer.returncode == 5, fewer.stdout + fewer.stderr
+    assert "NOTHING CHECKED   33 claims verified, others not judged\n" in fewer.stdout
+    assert ": other: DMODEL-04, FIELD-34, IDSEM-01, IDSEM-03 and 9 more\n" in fewer.stdout
 
 
 def test_the_command_renders_and_merges(load, command):

@@ -83,6 +83,21 @@ def test_pooling_and_normalisation_are_those_of_the_directory(directory, mode, n
         np.testing.assert_allclose(vector, expected / (np.linalg.norm(expected) if normalized else 1), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("outputs", [("last_hidden_state",), ("last_hidden_state", "sentence_embedding")])
+def test_roles_have_the_prompts_of_the_file(directory, outputs):
+    """What is embedded has them before it; tokens and states are those of the text alone."""
+    graph(directory, outputs=outputs)
+    with_pooling(directory, "mean", normalized=True)
+    plain = open_subject(f"onnx:{directory}")
+    write(directory / "config_sentence_transformers.json", {"prompts": {"query": "king ", "document": "The queen "}})
+    subject = open_subject(f"onnx:{directory}")
+    assert "embedder.embed_query" in subject.capabilities and "embedder.embed_query" not in plain.capabilities
+    for ask, prompt in ((Embedder(subject).embed, "The queen "), (Embedder(subject).embed_query, "king ")):
+        np.testing.assert_array_equal(ask(TEXTS), Embedder(plain).embed([prompt + text for text in TEXTS]))
+    for ids, own in zip(Encoder(subject).token_ids(TEXTS), Encoder(plain).token_ids(TEXTS), strict=True):
+        np.testing.assert_array_equal(ids, own)
+
+
 def test_a_vector_that_the_graph_gives_is_taken(directory):
     """Whatever the directory says of pooling; padding does not count in this graph."""
     graph(directory, outputs=("last_hidden_state", "sentence_embedding"))

@@ -278,12 +278,63 @@ def test_the_number_of_requests_is_said_before_the_first_and_can_be_limited(serv
     before = server.count["well"]
     done = command("check", server.url("well"), "-k", "FIELD-70", "--max-requests", "3")
     assert done.returncode == 4 and server.count["well"] == before
-    assert "need 5 requests with 27 texts, and --max-requests allows 3: allow more, or select fewer" in done.stderr
+    assert done.stderr == (f"embedding-conformance: {server.url('well')}: the claims that are selected need 5 requests with 27 "
+                           "texts, and --max-requests allows 3: allow more, or select fewer with -k or --facet\n")
     done = command("check", server.url("well"), "-k", "FIELD-70", "--max-requests", "5")
     assert server.count["well"] - before == 5
     assert "  requests   5 with 27 texts go to http://127.0.0.1:" in done.stdout
     assert done.stdout.index("  requests   5") < done.stdout.index("  field ")
     assert command("check", server.url("well"), "-k", "FIELD-70", "-n", "2").returncode == 4
+
+
+SAME_AND_OPPOSITE = """
+from embedding_conformance.subjects.reference_service import vectors
+def same(texts): return vectors(texts)
+def opposite(texts): return -vectors(texts)
+"""
+
+
+def test_a_service_is_a_reference_and_is_judged_by_one(server, command):
+    """What it will be asked is said first, and is not too little: all of it where the subject differs, and it is asked why."""
+    command.write("mine.py", SAME_AND_OPPOSITE)
+    for how, function, code, asked in (("agrees", "same", 0, 13), ("differs", "opposite", 1, 26)):
+        done = command("check", f"python:mine.py:{function}", "--reference", server.url(how), "-k", "AGREE",
+                       "--max-requests", "26")
+        assert done.returncode == code, done.stdout + done.stderr
+        assert (" refuted=0 error=0 " in last_line(done)) == (code == 0) and " lost=0 " in last_line(done)
+        assert f"  requests   26 with 483 texts go to {server.origin}, the reference, at most\n" in done.stdout
+        assert server.count[how] == asked
+    done = command("check", server.url("judged"), "--reference", "python:mine.py:same", "-k", "AGREE")
+    assert done.returncode == 0 and " verified=5 " in last_line(done), done.stdout + done.stderr
+    assert command("check", server.url("judged"), "--reference", "python:mine.py:opposite", "-k", "AGREE").returncode == 1
+
+
+def test_a_reference_on_the_network_is_asked_only_within_its_limits(server, command):
+    command.write("mine.py", SAME_AND_OPPOSITE)
+    start = "check", "python:mine.py:same", "--reference", server.url("limited"), "-k", "AGREE"
+    done = command(*start, "--max-requests", "25")
+    assert done.returncode == 4 and not server.count["limited"]
+    assert f"--reference {server.url('limited')}: the claims that are selected need 26 requests with 483" in done.stderr
+    assert "leave out -n" in command(*start, "-n", "2").stderr
+
+
+@pytest.mark.parametrize(("how", "code", "says"), [
+    ("half-the-rows", 7, "gave no vectors: 16 entries for 32 inputs (bound: 32 entries)"),
+    ("500-later", 7, 'gave no vectors: status 500 Internal Server Error ("no weights")'),
+    ("redirect", 4, "it redirects to https://login.example.org, which was not named; not followed"),
+    ("broken", 7, '500 Internal Server Error from http://127.0.0.1')])
+def test_a_reference_that_answers_wrongly_refutes_nobody(server, command, how, code, says):
+    command.write("mine.py", SAME_AND_OPPOSITE)
+    done = command("check", "python:mine.py:same", "--reference", server.url(how), "-k", "AGREE", "--timeout", "30")
+    assert done.returncode == code and " verified=0 refuted=0 " in last_line(done), done.stdout + done.stderr
+    assert says in done.stdout + done.stderr and "Exit" not in done.stderr
+
+
+def test_a_service_is_recorded_once_it_is_said_how_much_it_is_asked(server, command):
+    done = command("record", server.url("recorded"), "-o", "monday")
+    assert done.returncode == 0 and done.stdout.startswith("requests 13 with 379 texts go to http://127.0.0.1:"), done.stdout
+    assert server.count["recorded"] == 13
+    assert "it redirects to https://login.example.org" in command("record", server.url("redirect"), "-o", "other").stderr
 
 
 def test_the_key_is_sent_to_the_service_and_shown_nowhere(server, command):

@@ -56,7 +56,7 @@ def test_it_agrees_with_the_same_directory_through_transformers(made):
 
 
 def test_roles_have_the_prompts_of_the_file(directory):
-    """A document and a query: the texts with what the file puts before them; states are those of the document."""
+    """A document and a query: the texts with what the file puts before them; tokens and states are those of the text alone."""
     write(directory / PROMPTS, {"prompts": {"query": "The king ", "document": "The loan "}})
     subject = open_subject(f"st:{directory}")
     assert subject.declares["prompts"].value == {"query": "The king ", "document": "The loan "}
@@ -65,8 +65,21 @@ def test_roles_have_the_prompts_of_the_file(directory):
     embedder, bare = Embedder(subject), Embedder(plain)
     np.testing.assert_allclose(embedder.embed(TEXTS), bare.embed([f"The loan {text}" for text in TEXTS]), atol=1e-5)
     np.testing.assert_allclose(embedder.embed_query(TEXTS), bare.embed([f"The king {text}" for text in TEXTS]), atol=1e-5)
-    means = [rows.mean(axis=0) for rows in Encoder(subject).hidden_states(TEXTS)]
+    means = [rows.mean(axis=0) for rows in Encoder(subject).hidden_states([f"The loan {text}" for text in TEXTS])]
     np.testing.assert_allclose(embedder.embed(TEXTS), means, atol=1e-5)
+    for ids, own in zip(Encoder(subject).token_ids(TEXTS), Encoder(plain).token_ids(TEXTS), strict=True):
+        np.testing.assert_array_equal(ids, own)
+
+
+def test_prompts_are_no_fault(directory, command):
+    """Of no stage: vectors are those of the prompt and the text, once; through Transformers, too."""
+    write(directory / PROMPTS, {"prompts": {"query": "The king ", "document": "The loan "}})
+    roles = "FIELD-26 or FIELD-27 or FIELD-29"
+    done = command("check", f"st:{directory}", "-k", f"AGREE or {roles}")
+    assert done.returncode == 0 and " verified=12 " in done.stdout, done.stdout + done.stderr
+    # The ids of texts that spell special tokens are the library's own, and no matter of prompts.
+    done = command("check", f"hf:{directory}", "--reference", f"st:{directory}", "-k", f"AGREE-06 or AGREE-08 or {roles}")
+    assert done.returncode == 0 and " verified=5 " in done.stdout, done.stdout + done.stderr
 
 
 def test_a_prompt_that_is_not_pooled_leaves_the_pooling_undeclared(directory):
