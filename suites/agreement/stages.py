@@ -142,6 +142,12 @@ def same_ids(encoder: Encoder, reference: Reference) -> list[str]:
     return chosen
 
 
+def followed(encoder: Encoder, reference: Reference, worst: Sequence[str]) -> list[str]:
+    """Texts for one batch, of those from whose ids the reference can go on."""
+    known = same_ids(encoder, reference)
+    return [text for text in sample(reference, worst) if text in known] or sorted(known, key=len)[:SAMPLE]
+
+
 def expected_states(encoder: Encoder, reference: Reference, texts: list[str]) -> list[np.ndarray]:
     """The reference's states for the subject's own ids, or for the texts where it takes no ids."""
     if reference.is_oracle and "encoder.token_ids" in encoder.subject.capabilities:
@@ -339,7 +345,7 @@ class TokensOnly:
 
 def look_at_inputs(encoder: Encoder, reference: Reference, worst: Sequence[str]) -> diagnosis.Diagnosis:
     assert reference.whole is not None
-    texts = [text for text in sample(reference, worst) if text in same_ids(encoder, reference)]
+    texts = followed(encoder, reference, worst)
     found = encoder.input_vectors(texts)
     plain = reference.whole.input_vectors(texts)
     attempts = diagnosis.tried(reference.whole, ["input"], lambda broken: broken.input_vectors(texts))
@@ -376,7 +382,7 @@ def exchanged(whole: Any, texts: list[str], found: list[np.ndarray]) -> list[tup
 def look_at_states(encoder: Encoder, reference: Reference, worst: Sequence[str] = ()) -> diagnosis.Diagnosis:
     """Faults of the layers, on one batch that the subject is asked for afresh."""
     assert reference.whole is not None
-    texts = [text for text in sample(reference, worst) if text in same_ids(encoder, reference)]
+    texts = followed(encoder, reference, worst)
     found = reference.pool(encoder.hidden_states(texts, fresh=True))
     plain = reference.pool(reference.whole.hidden_states(texts))
     attempts = diagnosis.tried(

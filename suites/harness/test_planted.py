@@ -8,7 +8,7 @@ import pytest
 
 from embedding_conformance.evidence import ClaimViolation, Evidence
 from embedding_conformance.handles import Embedder, Encoder
-from embedding_conformance.reference import default_reference
+from embedding_conformance.reference import default_reference, of_subject
 from embedding_conformance.subjects import declared, open_subject
 from embedding_conformance.subjects.python_object import from_object
 from embedding_conformance.texts import agreement_texts
@@ -109,3 +109,11 @@ def test_a_black_box_is_refuted_and_named(kind):
     claim, looks_like = first_explained(opened(kind(), facets=("embedder",)))
     assert claim == "AGREE-08"
     assert looks_like.startswith(planted.FAULTS[kind]), looks_like
+
+
+def test_a_difference_is_looked_into_where_only_long_texts_have_the_ids_of_the_reference():
+    """What is padded to 128 tokens has them from there on, and the texts that are usually looked at are shorter."""
+    subject = opened(whole_numbers(planted.FixedPadding), facets=("encoder",), precision="int8")
+    long = [one for one in agreement_texts() if len(one.text) > 700]
+    reference = of_subject(open_subject("bundled"), [*agreement_texts()[:12], *long])
+    assert judge(subject, ("AGREE-04", "AGREE-05"), reference=reference) == {}
