@@ -11,16 +11,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-
-
-class _State(NamedTuple):
-    """Something that the process has one of: how to read and how to set it."""
-
-    read: Callable[[], Any]
-    set: Callable[[Any], Any]
 
 
 def _folder() -> str:
@@ -37,11 +30,6 @@ def _enter_folder(path: str) -> None:
         os.chdir("/")
 
 
-def _environment() -> Any:
-    # A copy of what os.environ wraps: without decoding it costs a hundredth, and this is read around every call.
-    return os.environ._data.copy()  # type: ignore[attr-defined]
-
-
 def _set_environment(values: dict[bytes, bytes]) -> None:
     for name in os.environb.keys() - values.keys():
         del os.environb[name]
@@ -53,44 +41,58 @@ def _set_filters(filters: list[Any]) -> None:
     warnings.filters[:] = filters  # type: ignore[index]
 
 
-def _torch(read: str, write: str, default: Any) -> _State:
-    """A setting of PyTorch; `default` is what holds when the subject loads it, as a number or the name of a dtype."""
-    def get() -> Any:
-        torch = sys.modules.get("torch")
-        if not hasattr(torch, read):
-            return default
-        value = getattr(torch, read)()
-        return value if isinstance(value, int) else str(value).removeprefix("torch.")
-
-    def put(value: Any) -> None:
-        torch = sys.modules["torch"]
-        getattr(torch, write)(getattr(torch, value) if isinstance(value, str) else value)
-
-    return _State(get, put)
-
-
-STATES = (
-    _State(sys.getrecursionlimit, sys.setrecursionlimit),
-    _State(_folder, _enter_folder),
-    _State(_environment, _set_environment),
-    _State(lambda: list(warnings.filters), _set_filters),
-    _State(np.geterr, lambda value: np.seterr(**value)),
-    _State(np.get_printoptions, lambda value: np.set_printoptions(**value)),
-    _torch("get_default_dtype", "set_default_dtype", "float32"),
+#: settings of PyTorch: how to set them, and what holds when a subject loads it
+_TORCH: tuple[tuple[str, Any], ...] = (
+    ("set_default_dtype", "float32"),
     # The small models of the suites are many times slower with two threads.
-    _torch("get_num_threads", "set_num_threads", 1),
-    _torch("is_grad_enabled", "set_grad_enabled", True),
-    _torch("are_deterministic_algorithms_enabled", "use_deterministic_algorithms", False),
-)
+    ("set_num_threads", 1),
+    ("set_grad_enabled", True),
+    ("use_deterministic_algorithms", False))
+
+
+def _torch() -> tuple[Any, ...]:
+    torch: Any = sys.modules.get("torch")
+    try:
+        return (str(torch.get_default_dtype()).removeprefix("torch."), torch.get_num_threads(), torch.is_grad_enabled(),
+                torch.are_deterministic_algorithms_enabled())
+    except AttributeError:  # not loaded, or not yet to the end
+        return tuple(default for _, default in _TORCH)
+
+
+def _set_torch(values: tuple[Any, ...]) -> None:
+    torch = sys.modules["torch"]
+    for (write, _), now, value in zip(_TORCH, _torch(), values, strict=True):
+        if now != value:
+            getattr(torch, write)(getattr(torch, value) if isinstance(value, str) else value)
+
+
+def _read() -> tuple[Any, ...]:
+    """All that is looked at, in the order of `SETTERS`; the environment and the filters as they stand, not copied.
+
+    This is read twice around every call, so of the environment only what `os.environ` wraps: decoding it costs a hundred times
+    as much.
+    """
+    return (sys.getrecursionlimit(), _folder(), os.environ._data, warnings.filters, np.geterr(),  # type: ignore[attr-defined]
+            np.get_printoptions(), _torch())
+
+
+SETTERS: tuple[Callable[[Any], Any], ...] = (
+    sys.setrecursionlimit, _enter_folder, _set_environment, _set_filters, lambda value: np.seterr(**value),
+    lambda value: np.set_printoptions(**value), _set_torch)
+
+
+def _copied(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    limit, folder, environment, filters, *rest = values
+    return limit, folder, environment.copy(), list(filters), *rest
 
 
 class Surroundings:
     """The state in which one subject's code runs: on entering what it left behind, on leaving what was there before."""
 
     def __init__(self) -> None:
-        #: number of a state -> what the subject set it to
+        #: number of a setting -> what the subject set it to
         self._own: dict[int, Any] = {}
-        self._outside: list[Any] = []
+        self._outside: tuple[Any, ...] = ()
         self._depth = 0
         self._process = 0
         #: a claim may call its subject from several threads at once: the first enters, the last leaves
@@ -102,9 +104,9 @@ class Surroundings:
             if self._depth > 1:
                 return
             self._process = os.getpid()
-            self._outside = [state.read() for state in STATES]
+            self._outside = _copied(_read())
             for number, value in self._own.items():
-                STATES[number].set(value)
+                SETTERS[number](value)
 
     def __exit__(self, *error: object) -> None:
         if os.getpid() != self._process:
@@ -114,10 +116,12 @@ class Surroundings:
             self._depth -= 1
             if self._depth:
                 return
-            for number, (state, before) in enumerate(zip(STATES, self._outside, strict=True)):
-                now = state.read()
+            if _read() == self._outside:
+                self._own.clear()
+                return
+            for number, (now, before) in enumerate(zip(_copied(_read()), self._outside, strict=True)):
                 if now != before:
-                    state.set(before)
+                    SETTERS[number](before)
                     self._own[number] = now
                 else:
                     self._own.pop(number, None)

@@ -53,7 +53,7 @@ def test_dropout_is_off_in_evaluation(module, evidence, seed):
     model = module.module()
     first, second = (run(module, model.embeddings, input_ids=ids(seed)).numpy() for _ in range(2))
     evidence.equal(second, first)
-    training = copy.deepcopy(model.embeddings).train()
+    training = copy.deepcopy(model.embeddings, {id(one): one for one in model.embeddings.parameters()}).train()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         first, second = (run(module, training, input_ids=ids(seed, 8, 64)).numpy() for _ in range(2))

@@ -60,7 +60,7 @@ def show_sum(model, evidence, seed):
     evidence.equal(list(found.shape), list(table.shape))
     half, rounding = oracle.output_half(model.hidden(ids), table, targets)
     width = table.shape[1]
-    directions = np.linalg.qr(generator(seed, "directions").standard_normal((width, min(width, 8))))[0].T
+    directions = np.linalg.qr(generator(seed, "directions").standard_normal((width, min(width, 4))))[0].T
     step = (3 * ERROR / THIRD) ** (1 / 3)
     bound = bounds.central_difference(step, THIRD, ERROR)
     for row in np.unique(ids):
