@@ -81,7 +81,7 @@ def around(make: Callable[[], Any]) -> Callable[[], Any]:
 
 def one_pass(encoder: Any) -> Any:
     """A `BertEncoder` whose model runs once for each list of ids, for all specimens that have this model: what they change is
-    before it or behind it. Each is run by itself, so that no answer hangs on what was asked first.
+    before it or behind it. Which others it is run with is a matter of the last bits, far below every bound.
     """
     if encoder in _once:
         return _once[encoder]
@@ -89,9 +89,9 @@ def one_pass(encoder: Any) -> Any:
     once = _once[encoder] = copy(encoder)
 
     def forward(ids: list[list[int]]) -> list[np.ndarray]:
-        for row in map(tuple, ids):
-            if row not in known:
-                known[row] = encoder.forward([list(row)])[0]
+        new = [row for row in dict.fromkeys(map(tuple, ids)) if row not in known]
+        if new:
+            known.update(zip(new, encoder.forward([list(row) for row in new]), strict=True))
         return [known[tuple(row)].copy() for row in ids]
 
     once.forward = forward

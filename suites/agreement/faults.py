@@ -6,6 +6,7 @@ text stay the same, its sound states are taken.
 
 import re
 from functools import cache
+from itertools import cycle
 
 import numpy as np
 
@@ -255,7 +256,8 @@ def another_revision(encoder):
 def left_padding(encoder):
     """Batches are padded at the start, and positions count the padding."""
     def hidden_states(texts):
-        return of_batches(encoder.token_ids(texts), lambda ids, longest: moved(encoder, longest - len(ids)).hidden_states(ids))
+        return of_batches(encoder.token_ids(texts), lambda batch, longest: [
+            moved(encoder, longest - len(ids)).hidden_states(ids) for ids in batch])
     return embedding(encoder, hidden_states)
 
 
@@ -313,21 +315,23 @@ def first_token_weighs_a_little_more(embedder):
 def padding_in_the_mean(embedder):
     """Batches are padded, and what the model makes of the padding is pooled along; attention has its mask."""
     class Masked(Bert):
-        real = 0
+        def _run(self, states, ends):
+            count = len(ends) + 1
+            self.real, self.lengths = cycle(self.lengths[:count]), self.lengths[count:]
+            return super()._run(states, ends)
 
         def shares(self, scores):
-            return super().shares(np.where(np.arange(scores.shape[2]) < self.real, scores, np.float32(-1e9)))
+            return super().shares(np.where(np.arange(scores.shape[2]) < next(self.real), scores, np.float32(-1e9)))
 
-    bert = Masked(embedder.weights(), embedder.config(), "float32")
+    bert, known = Masked(embedder.weights(), embedder.config(), "float32"), {}
     finish = Oracle(None, embedder.token_ids, embedder.pooling, embedder.normalized)
 
-    @cache
-    def states_of(ids, longest):
-        bert.real = len(ids)
-        return bert.hidden_states(padded(ids, longest))
-
-    def states(ids, longest):
-        return states_of(tuple(ids), longest)
+    def states(batch, longest):
+        keys = [(longest, ids.tobytes()) for ids in batch]
+        new = {key: ids for key, ids in zip(keys, batch, strict=True) if key not in known}
+        bert.lengths = [len(ids) for ids in new.values()]
+        known.update(zip(new, bert.hidden_states_of([padded(ids, longest) for ids in new.values()]), strict=True))
+        return [known[key] for key in keys]
 
     def embed(texts):
         return finish.scale(finish.pool(of_batches(embedder.token_ids(texts), states))).astype(np.float32)

@@ -216,14 +216,14 @@ def causal_mask(encoder):
 
 
 def of_batches(ids, answer, size=8):
-    """`answer` for the ids of each text and the longest length of its batch; batches hold texts of similar length."""
+    """What `answer` makes of each batch, from the ids of its texts and its longest length; its texts have similar lengths."""
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     answers = [None] * len(ids)
     for start in range(0, len(order), size):
         batch = order[start:start + size]
         longest = max(len(ids[i]) for i in batch)
-        for i in batch:
-            answers[i] = answer(ids[i], longest)
+        for i, one in zip(batch, answer([ids[i] for i in batch], longest), strict=True):
+            answers[i] = one
     return answers
 
 
@@ -238,8 +238,9 @@ def padding_attended(encoder):
     bert = Bert(encoder.weights(), encoder.config(), "float32")
 
     def hidden_states(texts):
-        return of_batches(encoder.token_ids(texts),
-                          lambda ids, longest: bert.hidden_states(padded(ids, longest))[:len(ids)])
+        return of_batches(encoder.token_ids(texts), lambda batch, longest: [
+            states[:len(ids)] for ids, states in zip(
+                batch, bert.hidden_states_of([padded(ids, longest) for ids in batch]), strict=True)])
 
     def embed(texts):
         means = np.stack([states.mean(axis=0) for states in hidden_states(texts)])
