@@ -20,8 +20,11 @@ VECTORS, WIDTH = (10_000, 100_000, 1_000_000), 384
 
 
 def every_text():
-    """All strings of the suites' texts that a model could encode, each once."""
+    """All strings of the suites' texts that a model could encode, each once: those of the experiments, of the probe and for
+    agreement.
+    """
     from embedding_conformance.data import texts
+    from embedding_conformance.texts import all_texts
 
     def strings(value):
         if isinstance(value, str):
@@ -33,7 +36,7 @@ def every_text():
             for one in value:
                 yield from strings(one)
 
-    return list(dict.fromkeys(strings(texts())))
+    return list(dict.fromkeys([*strings(texts()), *(one.text for one in all_texts())]))
 
 
 def floor(items):
