@@ -3,8 +3,9 @@
 `floor ITEMS` is the least that judging the reference stack can cost: PyTorch and the classes of Transformers that the suites
 use are imported, the bundled model is loaded, every text of the suites is encoded once, and pytest runs as many empty items.
 `reader NUMBER` is the work of one of the seven experiments as a reader runs it by itself, with the bundled model.
-`vectors FOLDER` writes vectors of length one to files in a folder, as many as their names say, and `sum FILE` prints the least
-of the seconds that it takes to read one of them, mapped into memory, and to add all its numbers up.
+`vectors FOLDER` writes vectors of length one to files in a folder, as many as their names say. `sum FILE` prints the least
+of the seconds that it takes to read one of them, mapped into memory, and to add all its numbers up; `pass FILE` prints the
+seconds of the pass that judges it.
 """
 
 import contextlib
@@ -71,6 +72,15 @@ def added_up(file):
 
     rows = np.load(file, mmap_mode="r")
     print(seconds(lambda: [float(rows[start:start + 2_500].sum()) for start in range(0, len(rows), 2_500)])[0])
+
+
+def judged(file):
+    from embedding_conformance.handles import Store
+    from embedding_conformance.subjects import open_subject
+
+    from .measure import seconds
+
+    print(seconds(lambda: Store(open_subject(f"vectors:{file}")).summary())[0])
 
 
 def reader(number):
@@ -148,4 +158,4 @@ def analogy(texts):
 
 if __name__ == "__main__":
     {"floor": lambda number: floor(int(number)), "reader": lambda number: reader(int(number)), "vectors": vectors,
-     "sum": added_up}[sys.argv[1]](sys.argv[2])
+     "sum": added_up, "pass": judged}[sys.argv[1]](sys.argv[2])
