@@ -5,6 +5,7 @@ import pytest
 
 from embedding_conformance.bounds import Bound
 from embedding_conformance.evidence import FIGURES, ClaimViolation, Comparison, Evidence, HarnessFault, bits, plain, row, short
+from embedding_conformance.handles import all_finite
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 TENTH = Bound(0.1, "a tenth")
@@ -167,6 +168,19 @@ def test_bfloat16_is_compared_by_its_bits(evidence):
     with pytest.raises(ClaimViolation, match="1 of 2 numbers found are not finite"):
         evidence.equal(np.array([np.nan, 1e6], dtype=ml_dtypes.bfloat16), np.array([1.0, 1e6], dtype=ml_dtypes.bfloat16))
     assert row(np.array([1234567, 0.1], dtype=ml_dtypes.bfloat16), [0]) == "[1.23699e+06 0.100098]"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
+def test_large_arrays_are_finite_as_small_ones_are(dtype):
+    """Their sum is looked at first, which may overflow."""
+    large = np.full((400, 500), np.finfo(dtype).max if dtype[0] == "f" else 1, dtype)
+    assert all_finite(large)
+    for number in (np.nan, np.inf, -np.inf) if dtype[0] == "f" else ():
+        large[300, 7] = number
+        assert not all_finite(large)
+    if dtype[0] == "f":
+        large[:2, 0] = np.inf, -np.inf
+        assert not all_finite(large)
 
 
 def test_a_figure_keeps_plain_numbers_and_judges_nothing(evidence):

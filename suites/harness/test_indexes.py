@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from embedding_conformance.subjects.exact_index import largest
 
 ONE_METRIC = """
 from embedding_conformance.subjects.exact_index import ExactIndex
@@ -47,3 +49,14 @@ def test_ready_made_indexes_find_what_they_declare(command, name):
     pytest.importorskip(name.partition("_")[0])
     _, results, _ = outcomes(command, f"python:embedding_conformance.indexes:{name}", "-k", "FIELD-45 or FIELD-46 or RETR-12")
     assert results and set(results.values()) == {"passed"}
+
+
+def test_the_largest_are_those_of_a_stable_sort():
+    """With ties, with what is no number, of no row and of all."""
+    random = np.random.default_rng(0)
+    for _ in range(500):
+        scores = random.integers(0, 6, random.integers(0, [5, 60])).astype(np.float32)
+        scores[random.random(scores.shape) < 0.1] = np.nan
+        k = min(int(random.integers(0, 12)), scores.shape[1])
+        if len(scores):
+            np.testing.assert_array_equal(largest(scores, k), np.argsort(-scores, axis=1, kind="stable")[:, :k])
