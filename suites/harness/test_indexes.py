@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+
 from embedding_conformance.subjects.exact_index import largest
 
 ONE_METRIC = """
