@@ -6,7 +6,6 @@ from collections.abc import Callable
 from copy import copy
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -46,10 +45,10 @@ def _encoder_type() -> type:
     return BertEncoder
 
 
-#: model -> ids of a text -> its last states
-_passes: WeakKeyDictionary[Any, dict[tuple[int, ...], np.ndarray]] = WeakKeyDictionary()
-#: encoder -> the same with a memory, for all specimens that are made from it
-_once: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+@cache
+def passes(model: Any) -> dict[tuple[int, ...], np.ndarray]:
+    """Of a model: the ids of a text -> its last states [L, d], for all specimens that have it."""
+    return {}
 
 
 @cache
@@ -79,14 +78,12 @@ def around(make: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: remembering(make())
 
 
+@cache
 def one_pass(encoder: Any) -> Any:
     """A `BertEncoder` whose model runs once for each list of ids, for all specimens that have this model: what they change is
     before it or behind it. Which others it is run with is a matter of the last bits, far below every bound.
     """
-    if encoder in _once:
-        return _once[encoder]
-    known = _passes.setdefault(encoder.model, {})
-    once = _once[encoder] = copy(encoder)
+    known, once = passes(encoder.model), copy(encoder)
 
     def forward(ids: list[list[int]]) -> list[np.ndarray]:
         new = [row for row in dict.fromkeys(map(tuple, ids)) if row not in known]

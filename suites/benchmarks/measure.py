@@ -8,6 +8,8 @@ import tracemalloc
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 
 def seconds(*calls, budget=0.15):
     """The least time of each call, since noise only adds. Several take turns, so that all meet the same noise, for
@@ -30,6 +32,19 @@ def peak_bytes(call):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+class Layer:
+    """A layer as a user writes one."""
+
+    def __init__(self, table, padding_id=None):
+        self.w, self.padding_id = table.copy(), padding_id
+
+    def table(self):
+        return self.w
+
+    def lookup(self, ids):
+        return self.w[np.asarray(ids)]
 
 
 class Used(NamedTuple):

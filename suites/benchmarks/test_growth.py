@@ -4,6 +4,7 @@ Each size is a whole run in a process of its own. The sizes take turns, and the 
 adds.
 """
 
+import inspect
 import re
 import shutil
 
@@ -13,7 +14,7 @@ from embedding_conformance import home
 from embedding_conformance.report import store
 
 from .floor import VECTORS
-from .measure import Used, process
+from .measure import Layer, Used, process
 
 ROUNDS = 3
 #: of what is proportional the time doubles, and of what is quadratic it grows fourfold; this lies between them
@@ -24,20 +25,7 @@ SUBJECTS = (1, 2, 4, 8, 32)
 CLAIMS = (1, 4, 16)
 TEXTS = (200, 2_000, 20_000, 60_000, 180_000)
 
-LAYER = """
-import numpy as np
-
-
-class Layer:
-    def __init__(self, table, padding_id=None):
-        self.w, self.padding_id = table.copy(), padding_id
-
-    def table(self):
-        return self.w
-
-    def lookup(self, ids):
-        return self.w[np.asarray(ids)]
-"""
+LAYER = f"import numpy as np\n\n\n{inspect.getsource(Layer)}"
 EMBEDDER = """
 from zlib import crc32
 

@@ -11,26 +11,16 @@ import time
 from collections import deque
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import embedding_conformance
 from suites.harness.service_server import Server
 
+from .measure import Layer
+
 TIMES, SECONDS = 30, 120
 #: what the allocator may keep: after the first rounds memory is reused, and pages come and go
 PAGES = 16 * 2**20
-
-
-class Layer:
-    def __init__(self, table, padding_id=None):
-        self.w, self.padding_id = table.copy(), padding_id
-
-    def table(self):
-        return self.w
-
-    def lookup(self, ids):
-        return self.w[np.asarray(ids)]
 
 
 def held():
