@@ -29,6 +29,10 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         return outcome.refused[0]
     judged = {claim_id for claims, _ in outcome.collected.values() for claim_id in claims}
     selected = judged if plan.keyword else {claim.id for claim in catalogue if not claim.proxy and claim not in left_out}
+    if outcome.interrupted:
+        waiting = {claim_id for node_id in outcome.missing() for claim_id in outcome.collected[node_id][0]}
+        unreached = selected - (judged - waiting)
+        selected -= unreached
     assessment = proof.assess(catalogue, known, outcome.proved, selected)
     problems = assessment.problems + [f"lost: {node_id}: {why}" for node_id, why in outcome.lost.items()]
     problems += [f"{node_id}: {one['message']}" for node_id, one in outcome.results.items() if one.get("outcome") == "error"]
@@ -48,6 +52,8 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         _margins(assessment)
     if left_out:
         click.echo(f"left out    {', '.join(claim.id for claim in left_out)}: they need --documents DIR")
+    if outcome.interrupted:
+        click.echo(f"not reached {len(unreached)} claims, of which nothing is said")
     for problem in problems:
         click.echo(f"{click.style('WRONG', 'red', bold=True)}  {problem}")
     word = "interrupted" if outcome.interrupted else "wrong" if problems else "proven"

@@ -7,7 +7,8 @@ import pytest
 
 from embedding_conformance import proof, proving
 from embedding_conformance.claims import Catalogue, Claim
-from embedding_conformance.errors import UsageError
+from embedding_conformance.errors import Exit, UsageError
+from embedding_conformance.run import Outcome, Plan
 
 
 def claim(claim_id, **keys):
@@ -219,6 +220,16 @@ def test_the_proof_ignores_what_a_claim_rests_on_and_agrees_in_two_processes(che
     without_time = [re.sub(r" seconds=.*", "", done.stdout) for done in (alone, pair)]
     assert without_time[0] == without_time[1]
     assert "claims=1" in without_time[0]
+
+
+def test_an_interrupted_proof_says_nothing_of_what_it_did_not_reach(monkeypatch, capsys):
+    outcome = Outcome(collected={"a": (["LOOKUP-01"], ""), "b": (["LOOKUP-02"], "")}, results={"a": {"outcome": "passed"}},
+                      interrupted=True)
+    monkeypatch.setattr(proving, "execute", lambda *args: outcome)
+    assert proving.run_proof(Plan(prove=True, keyword="LOOKUP"), write=False, quiet=True) == Exit.INTERRUPTED
+    said = capsys.readouterr().out
+    assert "not reached 1 claims" in said and "LOOKUP-01 is unproven" in said and "LOOKUP-02" not in said
+    assert said.splitlines()[-1].startswith("verdict=interrupted claims=0 ")
 
 
 def test_what_a_proof_measured_is_kept_and_no_difference_of_the_record():
