@@ -28,7 +28,7 @@ from .prover import PLACEHOLDER, Prover, metrics_of
 from .redaction import redacted
 from .reference import Reference, default_reference, of_subject, open_reference
 from .rehearsal import rehearse, rehearse_reference
-from .subjects import DEFAULT, Remote, Subject, documents_text, limits, open_subject, parse_declaration
+from .subjects import DEFAULT, Remote, Subject, again, documents_text, limits, open_subject, parse_declaration
 from .subjects.facets import FACETS
 from .subjects.given import open_given
 from .texts import Text, agreement_texts, all_texts, few_texts, read_texts
@@ -147,7 +147,7 @@ class Run:
 
     def options(self, claim_id: str, subject: str) -> list[str]:
         """The options of `check` that a claim on a subject needs to be judged as it was."""
-        options = []
+        options = again(self.subjects[subject].declares)
         if self.documents and "document" in self.subjects[subject].facets:
             options += ["--documents", str(self.documents)]
         if any(need.startswith("reference.") for need in self.catalogue[claim_id].needs):

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from ..subjects import show
+from ..subjects import Declaration, again
 from ..verdict import FAILING
 from .rows import NAME
 
@@ -88,8 +88,7 @@ def repeat(evidence: dict[str, Any], claim_id: str, subject: str, *, with_docume
                                  {"declares": {}, "facets": []})
     if known.get("repeat"):
         return str(known["repeat"]).replace("{claim}", claim_id)
-    options = [option for key, (value, origin) in known["declares"].items() if origin == "--declare"
-               for option in ("--declare", f"{key}={show(value)}")]
+    options = again({key: Declaration(value, origin) for key, (value, origin) in known["declares"].items()})
     if "document" in known["facets"] or with_documents:
         options += ["--documents", evidence["documents"]["folder"]]
     options += compared(evidence, claim_id)

@@ -204,6 +204,12 @@ def show(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def again(declares: Mapping[str, Declaration]) -> list[str]:
+    """The options that declare once more what was declared on the command line."""
+    return [word for key, one in declares.items() if one.origin == "--declare"
+            for word in ("--declare", f"{key}={show(one.value)}")]
+
+
 def declared(values: Mapping[str, Any], origin: str) -> dict[str, Declaration]:
     """Check the names, types and words of declarations; raises `UsageError`."""
     checked = {}

@@ -1,5 +1,8 @@
 """Runs from outside: verdicts on a user's own code, subjects that misbehave, and a hostile surrounding."""
 
+import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -7,6 +10,7 @@ import time
 
 import pytest
 
+from embedding_conformance import home
 from embedding_conformance.report import store
 
 from .runs import LAYER, evidence_of, last_line, verdicts
@@ -262,3 +266,18 @@ def test_a_broken_file_of_the_specification_is_refused(checkout, name, old, new,
     done = checkout("check", "python:mine.py:Layer", "--report", "r")
     assert done.returncode == 4
     assert said in done.stderr + done.stdout and "Traceback" not in done.stderr + done.stdout
+
+
+def test_plain_pytest_says_how_a_failure_is_repeated_and_that_command_fails_alike(command):
+    """What was declared is part of the question."""
+    command.write("mine.py", LAYER.replace("self.w[ids]", "self.w[np.asarray(ids).astype(int) % len(self.w)]"))
+    promises = ["out_of_range_below=raise", "out_of_range_above=raise"]
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(home() / "suites" / "lookup"),
+             "-k", "LOOKUP-08", "--conformance-subject=python:mine.py:Layer",
+             *(f"--conformance-declare={promise}" for promise in promises)]
+    done = subprocess.run(words, cwd=command.folder, env=os.environ, text=True, capture_output=True, check=False)
+    said = re.search(r"^ +repeat +embedding-conformance (.*)$", done.stdout, re.MULTILINE)
+    assert done.returncode == 1 and said, done.stdout + done.stderr
+    again = shlex.split(said[1])
+    assert sorted(again[3:6:2]) == sorted(promises) and again[2:6:2] == ["--declare", "--declare"]
+    assert command(*again).returncode == 1 and verdicts(command)["LOOKUP-08"] == "refuted"
