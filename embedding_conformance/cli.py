@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -108,14 +110,15 @@ def cli() -> None:
               help="Send a service no more than N requests; what would need more is refused before the first.")
 @click.option("--unverified", metavar="IDS",
               help="For this project's own gate: every claim must be verified on some subject, but these (or 'none').")
-@click.option("-n", "workers", type=int, default=0, metavar="N", help="As in pytest-xdist: N processes.")
+@click.option("-n", "workers", type=int, metavar="N",
+              help="As in pytest-xdist: N processes [default: 2 for the whole reference stack, else 1].")
 @click.option("-x", "first_failure", is_flag=True, help="Stop at the first failure.")
 @click.option("-q", "quiet", is_flag=True, help="Only failures and the last line.")
 @click.option("-v", "verbose", is_flag=True, help="All failures in full, all that does not apply, all declarations.")
 def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], declare: tuple[str, ...],
           reference: str, texts: Path | None, deviations: Path | None, documents: Path | None, report: Path | None,
-          since: Path | None, seed: str, timeout: float, max_requests: int | None, unverified: str | None, workers: int,
-          first_failure: bool, quiet: bool, verbose: bool) -> None:
+          since: Path | None, seed: str, timeout: float, max_requests: int | None, unverified: str | None,
+          workers: int | None, first_failure: bool, quiet: bool, verbose: bool) -> None:
     """Judge each SUBJECT on all claims that apply to it. Without one: the reference stack."""
     from . import deviations as accepted
     from . import documents as passages
@@ -139,6 +142,8 @@ def check(subjects: tuple[str, ...], keyword: str, facets: tuple[str, ...], decl
             unverified=None if unverified is None else [one for one in re.split(r"[\s,]+", unverified)
                                                         if one not in ("", "none")],
             deviations=accepted.read(deviations, catalogue) if deviations else ())
+        if workers is None:
+            workers = 0 if subjects or keyword or reference or first_failure else _processes()
         plan = Plan(subjects=list(subjects), declare=list(declare), facets=list(facets), documents=documents,
                     reference=reference, texts=texts, keyword=keyword, seed=_seed(seed), workers=workers,
                     first_failure=first_failure, timeout=timeout, max_requests=max_requests)
@@ -297,6 +302,12 @@ def _seed(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise UsageError(f"--seed {text}: write a whole number of at most 18 digits, or random")
     return int(text)
+
+
+def _processes() -> int:
+    """How many processes judge the reference stack: it is known to be small, and takes longer than another takes to start."""
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return 2 if len(usable) > 1 and find_spec("xdist") else 0
 
 
 def _write(evidence: dict[str, Any], folder: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -21,7 +22,7 @@ from . import pytest_fixtures
 from .claims import Catalogue
 from .deviations import Deviation
 from .errors import NoVerdict, Refusal, UsageError, nearest, said
-from .events import PARENT, EventsFile, about, end_with_parent, environment, give_way
+from .events import PARENT, EventsFile, about, collect_seldom, end_with_parent, environment, give_way
 from .evidence import ClaimViolation, Evidence, HarnessFault
 from .handles import Handle
 from .prover import PLACEHOLDER, Prover, metrics_of
@@ -183,6 +184,8 @@ def begin(config: pytest.Config) -> Run:
     events = EventsFile(Path(option("conformance_events"))) if writes else None
     if PARENT in os.environ or (option("conformance_events") and hasattr(config, "workerinput")):
         Handle.in_own_process = True
+        collect_seldom()
+        config.add_cleanup(gc.freeze)  # else leaving takes a look at every object of the libraries, again and again
     if events:
         if PARENT in os.environ:  # else this is the process of a user who asked for a check of an object in it
             end_with_parent()

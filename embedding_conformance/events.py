@@ -7,6 +7,7 @@ run that did not end by itself.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
@@ -148,6 +149,11 @@ def give_way() -> None:
     """Where memory is short, this process is to be ended by the kernel, and not the one that writes the report."""
     with suppress(OSError):  # not Linux, or not allowed
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
+def collect_seldom() -> None:
+    """Look for garbage less often: a run makes little, and every look goes through all objects of the libraries."""
+    gc.set_threshold(20_000, 10, 10)
 
 
 def split_node_id(node_id: str, subjects: Any) -> tuple[list[str], str]:

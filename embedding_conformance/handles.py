@@ -170,8 +170,12 @@ class Layer(Handle):
 
     def table(self) -> np.ndarray:
         """[V, d]: what the layer stores."""
-        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite,
+        memory = self.subject.memory
+        known = not self._own and "table is finite" in memory  # those very numbers: `as_remembered` compares them
+        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite and not known,
                            copied=False)
+        if not self._own and "table" in memory:
+            memory["table is finite"] = True
         if not table.size:
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
@@ -275,14 +279,21 @@ class Layer(Handle):
 
     def as_remembered(self) -> bool:
         """Whether the table of a subject that tests share still has the bits that it had when it was first looked at; if not,
-        what it holds now is remembered, so that only the test that changed it is blamed."""
+        what it holds now is remembered, so that only the test that changed it is blamed.
+
+        Large tables take long to compare, so none is when no code of the subject ran since it was.
+        """
+        memory, surroundings = self.subject.memory, self.subject.surroundings
+        if memory.get("table compared") == surroundings.entered:
+            return True
         table = self.array("table", self._guarded("table", self.object.table), finite=False, copied=False)
-        bits = np.ascontiguousarray(table).view(np.uint8).ravel()
-        wide = bits.view(np.uint64) if not bits.size % 8 else bits  # eight bytes at a time: large tables are compared often
-        known = self.subject.memory.get("table")
-        same = known is None or np.array_equal(known, wide)
+        bits = np.ascontiguousarray(table).view(np.uint8).ravel().data
+        known = memory.get("table")
+        same = known is None or known == bits  # of a bytearray, so no array of truth values is made for a large table
         if known is None or not same:
-            self.subject.memory["table"] = wide.copy()
+            memory["table"] = bytearray(bits)
+            memory.pop("table is finite", None)
+        memory["table compared"] = surroundings.entered
         return same
 
 

@@ -95,12 +95,15 @@ class Surroundings:
         self._outside: tuple[Any, ...] = ()
         self._depth = 0
         self._process = 0
+        #: how often code of the subject's began to run
+        self.entered = 0
         #: a claim may call its subject from several threads at once: the first enters, the last leaves
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         with self._lock:
             self._depth += 1
+            self.entered += 1
             if self._depth > 1:
                 return
             self._process = os.getpid()

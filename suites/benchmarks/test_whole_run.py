@@ -36,15 +36,15 @@ def test_the_whole_run_and_its_floor(benchmark, measured, tmp_path):
     floors, runs, halves, readers = [], [], [], []
     for _ in range(ROUNDS):
         floors.append(process("-m", "suites.benchmarks.floor", "floor", str(items))[0])
-        runs.append(whole_run(tmp_path))
+        runs.append(whole_run(tmp_path, "-n", "0"))
         halves.append(whole_run(tmp_path, "-n", "2"))
         readers.append(sum(process("-m", "suites.benchmarks.floor", "reader", str(number))[0] for number in range(7)))
     floor, run, half, reader = min(floors), min(runs), min(halves), min(readers)
     measured.add("the least a run can cost", f"{items} items", floor, to="itself", ratio=1.0)
-    measured.add("check on the default subjects", f"{items} items", run, to="the floor", ratio=run / floor)
+    measured.add("check in one process", f"{items} items", run, to="the floor", ratio=run / floor)
     measured.add("check in two processes", f"{items} items", half, to="the floor", ratio=half / floor)
     measured.add("the seven experiments", "7 processes", reader, to="the floor", ratio=reader / floor)
-    measured.add("check on the default subjects", f"{items} items", run, to="the experiments", ratio=run / reader)
+    measured.add("check in one process", f"{items} items", run, to="the experiments", ratio=run / reader)
     measured.add("check in two processes", f"{items} items", half, to="the experiments", ratio=half / reader)
     benchmark.pedantic(whole_run, args=(tmp_path,), rounds=1)
     assert run < reader
