@@ -381,9 +381,11 @@ class Module(Handle):
         return self.call(name, self.object.library, name)
 
     def embedding(self) -> Any:
-        """The ``nn.Embedding``: the module itself, or the input embeddings of a Transformers model."""
+        """The ``nn.Embedding``: the module itself, or the lookup of a Transformers model."""
+        from .subjects.torch_stack import lookup_of
+
         module = self.module()
-        return module.get_input_embeddings() if hasattr(module, "get_input_embeddings") else module
+        return lookup_of(module.get_input_embeddings()) if hasattr(module, "get_input_embeddings") else module
 
 
 class Encoder(Handle):

@@ -18,15 +18,9 @@ import numpy as np
 from . import recordings
 from .errors import NoVerdict, Refusal, UsageError, said
 from .subjects import Declaration, Remote, Subject, declared, open_subject
+from .subjects.pooling import POOLINGS
 from .texts import Text, agreement_texts, all_texts
 
-#: how the token states of a text [L, d] become one vector [d], by the names of sentence-transformers
-POOLINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "mean": lambda states: states.mean(axis=0),
-    "cls": lambda states: states[0],
-    "max": lambda states: states.max(axis=0),
-    "lasttoken": lambda states: states[-1],
-}
 #: what an encoder that is a reference is asked for
 ENCODER = ("token_ids", "input_vectors", "hidden_states")
 

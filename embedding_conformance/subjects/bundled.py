@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -15,8 +15,9 @@ import numpy as np
 
 from ..errors import NoVerdict
 from . import LayerSource, Subject, declared, require_installed
+from .pooling import POOLINGS
 from .tokenizers_stack import FastTokenizer
-from .torch_stack import TorchLayer, to_numpy, torch
+from .torch_stack import TorchLayer, lookup_of, to_numpy, torch
 
 #: sha256 of the model.safetensors that sentence-transformers published
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -102,8 +103,8 @@ class BertEncoder:
         return [np.array(encoding.ids) for encoding in self._encoded(texts)]
 
     def input_embeddings(self, texts: list[str]) -> list[np.ndarray]:
-        """The rows that the model's own lookup gives, before positions and types are added."""
-        lookup = self.model.get_input_embeddings()
+        """The rows that the model's own lookup gives, before they are scaled and positions and types are added."""
+        lookup = lookup_of(self.model.get_input_embeddings())
         with torch().inference_mode():
             return [to_numpy(lookup(torch().tensor(encoding.ids))) for encoding in self._encoded(texts)]
 
@@ -167,11 +168,11 @@ class BertEncoder:
         return self._embedded([self.prompts.get("query", "") + text for text in texts]) if self.prompts else self.embed(texts)
 
     def _embedded(self, texts: list[str]) -> np.ndarray:
-        pool: Callable[[np.ndarray], np.ndarray] = {
-            "mean": lambda states: states.mean(axis=0), "max": lambda states: states.max(axis=0),
-            "cls": lambda states: states[0]}[self.pooling]
-        pooled = np.stack([pool(states) for states in self.hidden_states(texts)])
-        return pooled / np.linalg.norm(pooled, axis=1, keepdims=True) if self.normalized else pooled
+        pooled = np.stack([POOLINGS[self.pooling](states) for states in self.hidden_states(texts)])
+        if not self.normalized:
+            return pooled
+        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
+        return pooled / np.where(lengths == 0, 1, lengths)  # a row of zeros stays one, as with PyTorch's normalize
 
 
 class Bundled(BertEncoder):

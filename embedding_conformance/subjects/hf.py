@@ -16,7 +16,7 @@ from . import model_directory as files
 from .bundled import MODEL, BertEncoder, bert_model
 from .facets import FACETS, offered
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
-from .torch_stack import TorchLayer, of_a_model
+from .torch_stack import TorchLayer, lookup_of, of_a_model, scaling
 
 DOCUMENTS = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 REVISION = "e8f8c211226b894fcb81acc59f3b34ba3efd5f42"
@@ -43,7 +43,7 @@ def open_subject(rest: str) -> Subject:
     bert = config.get("model_type") == "bert"
     # The weights are read now: nearly every claim needs them, and what cannot be loaded is no verdict, not a failed claim.
     model = bert_model(folder / "config.json", tuple(weights), name) if bert else text_model(folder, name)
-    words = model.get_input_embeddings()
+    words = lookup_of(model.get_input_embeddings())
     subject = Subject(
         name=name, title=f"{place.title}, {' x '.join(map(str, words.weight.shape))}, sha256 {digest[:12]}",
         capabilities=of_a_model(words) | {one for one in (MODEL if bert else OTHER) if not one.startswith("embedder.")},
@@ -52,7 +52,7 @@ def open_subject(rest: str) -> Subject:
         | files.architecture(config) | declared({"weights": digest}, weights[0].name) | files.precision(weights, name)
         | files.case_and_accents(folder, name) | files.limit(folder, config, name) | files.sentence_vectors(folder, name)
         | files.prompts(folder, name),
-        facts={"sha256": digest, **({"revision": place.revision} if place.revision else {}),
+        facts={"sha256": digest, **({"revision": place.revision} if place.revision else {}), **scaling(model),
                **{package: version(package) for package in ("transformers", "tokenizers", "torch")}},
         completed=offer_embedder)
     if rest == "documents":

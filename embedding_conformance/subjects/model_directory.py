@@ -17,8 +17,11 @@ from typing import Any
 from ..errors import NoVerdict, UsageError
 from . import Declaration, declared
 
+#: roles of special tokens, and Transformers' words for them; of two the first that there is
+ROLES = {"padding": ("pad",), "unknown": ("unk",), "first": ("cls", "bos"), "last": ("sep", "eos")}
 #: how 1_Pooling/config.json names the modes that can be computed here: as a word, or by a switch for each (older files)
-MODES = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}
+MODES = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens",
+         "lasttoken": "pooling_mode_lasttoken"}
 #: what safetensors calls the formats that a subject can declare
 FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "int8"}
 BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2}
@@ -168,8 +171,10 @@ def sentence_vectors(folder: Path, name: str) -> dict[str, Declaration]:
     kinds = [kind.rpartition(".")[2] for kind, _ in found]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return {}
-    pooling = pooling_mode(folder / found[1][1] / "config.json", name)
-    if pooling not in MODES:
+    path = folder / found[1][1] / "config.json"
+    pooling = pooling_mode(path, name)
+    # What leaves the prompt's states out of the pooling knows more than the states.
+    if pooling not in MODES or (prompts(folder, name) and not read_json(path, name).get("include_prompt", True)):
         return {}
     return (declared({"pooling": pooling}, f"{found[1][1]}/config.json")
             | declared({"normalized": len(found) == 3}, "modules.json"))
@@ -243,11 +248,18 @@ def special_tokens(folder: Path, name: str) -> dict[str, str] | None:
     settings = (optional_json(folder / "tokenizer_config.json", name)
                 | optional_json(folder / "special_tokens_map.json", name))
     found: dict[str, str] = {}
-    for role, keys in {"padding": ("pad",), "unknown": ("unk",), "first": ("cls", "bos"), "last": ("sep", "eos")}.items():
+    for role, keys in ROLES.items():
         said = [settings.get(f"{key}_token") for key in keys]
         texts = [one["content"] if isinstance(one, dict) else one for one in said if one]
         found |= {role: texts[0]} if texts else {}
     return found or None
+
+
+def special_of(tokenizer: Any) -> dict[str, str]:
+    """The special tokens by role, as a tokenizer of Transformers knows them."""
+    found = {role: [text for key in keys if (text := getattr(tokenizer, f"{key}_token", None))]
+             for role, keys in ROLES.items()}
+    return {role: str(texts[0]) for role, texts in found.items() if texts}
 
 
 def _steps(normalizer: Any) -> Any:

@@ -13,7 +13,7 @@ from . import Declaration, Subject, declared, onnx_graph, require_installed
 from . import model_directory as files
 from .facets import FACETS, offered
 from .onnx_graph import Graph, Tensor
-from .pooling import Pooling
+from .pooling import POOLINGS, Pooling
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
 
 #: what a graph may ask for, and where a tokenizer's encoding holds it
@@ -184,10 +184,9 @@ class OnnxEncoder:
     def _embedded(self, texts: list[str]) -> np.ndarray:
         if self.vectors:
             return np.stack([vector for vector, _ in self._run(texts, self.vectors)])
-        pooler = Pooling()
-        pooled = np.concatenate([pooler.pool(states[None], np.ones((1, len(states)), dtype=np.int64), self.pooling)
-                                 for states in self.hidden_states(texts)])
-        return pooler.normalize(pooled) if self.normalized else pooled
+        pooled = np.stack([POOLINGS[self.pooling](states.astype(np.float64)).astype(states.dtype)
+                           for states in self.hidden_states(texts)])
+        return Pooling().normalize(pooled) if self.normalized else pooled
 
     def _run(self, texts: list[str], output: str) -> list[tuple[np.ndarray, int]]:
         """One output for each text, with the number of its tokens."""

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+#: how the token states of a text [L, d] become one vector [d], by the names of sentence-transformers
+POOLINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "mean": lambda states: states.mean(axis=0),
+    "cls": lambda states: states[0],
+    "max": lambda states: states.max(axis=0),
+    "lasttoken": lambda states: states[-1],
+}
 
 
 class Pooling:

@@ -18,7 +18,7 @@ from .bundled import read_weights
 from .facets import FACETS, offered
 from .hf import text_model
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
-from .torch_stack import TorchLayer, of_a_model, to_numpy, torch
+from .torch_stack import TorchLayer, lookup_of, of_a_model, scaling, to_numpy, torch
 
 LIBRARY = "sentence_transformers"
 #: the first version that keeps a directory's own modules from being imported, and that has `preprocess`
@@ -67,6 +67,7 @@ def open_subject(rest: str) -> Subject:
         name=name, title=f"{place.title}, {' '.join(kind for kind, _ in kinds) or 'Transformer'}, sha256 {digest[:12]}",
         capabilities=frozenset(capabilities), makers=makers, declares=declares,
         facts={"sha256": digest, **({"revision": place.revision} if place.revision else {}),
+               **(scaling(model[0].auto_model) if network else {}),
                **{package: version(package) for package in ("sentence-transformers", "transformers", "torch")}})
 
 
@@ -148,8 +149,8 @@ class SentenceEncoder:
         return found
 
     def word_table(self) -> Any:
-        """The ``nn.Embedding`` of the network."""
-        return self.model[0].auto_model.get_input_embeddings()
+        """The lookup of the network."""
+        return lookup_of(self.model[0].auto_model.get_input_embeddings())
 
     def tokenizer(self) -> FastTokenizer | None:
         """A copy of the model's tokenizer, whose settings no call of the model can change; None for a slow one."""
@@ -159,10 +160,7 @@ class SentenceEncoder:
         own = getattr(own, "backend_tokenizer", own)
         if not isinstance(own, Tokenizer):
             return None
-        known = self.model.tokenizer
-        special = {role: getattr(known, f"{key}_token", None) for role, key in (
-            ("padding", "pad"), ("unknown", "unk"), ("first", "cls"), ("last", "sep"))}
-        return FastTokenizer(Tokenizer.from_str(own.to_str()), {role: text for role, text in special.items() if text})
+        return FastTokenizer(Tokenizer.from_str(own.to_str()), files.special_of(self.model.tokenizer))
 
     def token_ids(self, texts: list[str]) -> list[np.ndarray]:
         features = self.model.preprocess(texts)
@@ -172,7 +170,7 @@ class SentenceEncoder:
         return [self.model.tokenizer.convert_ids_to_tokens(ids.tolist()) for ids in self.token_ids(texts)]
 
     def input_embeddings(self, texts: list[str]) -> list[np.ndarray]:
-        """The rows that the network's own lookup gives, before positions and types are added."""
+        """The rows that the network's own lookup gives, before they are scaled and positions and types are added."""
         with torch().inference_mode():
             return [to_numpy(self.word_table()(torch().from_numpy(ids))) for ids in self.token_ids(texts)]
 

@@ -60,6 +60,31 @@ class TorchLayer:
         optimizer.step()
 
 
+def lookup_of(embedding: Any) -> Any:
+    """The lookup alone, of the very same weight, where a class of Transformers' scales the rows that it has looked up.
+
+    Models of the families of Gemma and BART do: what they multiply by is a step of the network that follows the lookup.
+    """
+    if scale_of(embedding) is None:
+        return embedding
+    lookup = torch().nn.Embedding(*embedding.weight.shape, padding_idx=embedding.padding_idx, _weight=embedding.weight)
+    lookup.weight = embedding.weight
+    return lookup.train(embedding.training)
+
+
+def scale_of(embedding: Any) -> float | None:
+    """What a class of Transformers' multiplies the rows by that it has looked up; None for any other class."""
+    scale = getattr(embedding, "embed_scale", None)
+    known = isinstance(embedding, torch().nn.Embedding) and type(embedding).__module__.startswith("transformers.")
+    return float(scale) if known and scale is not None else None
+
+
+def scaling(model: Any) -> dict[str, str]:
+    """What a report says of a model that scales its rows."""
+    scale = scale_of(model.get_input_embeddings())
+    return {} if scale in (None, 1) else {"scaling": f"rows are multiplied by {scale:.6g} after the lookup"}
+
+
 def of_a_model(embedding: Any) -> frozenset[str]:
     """What a TorchLayer around the word table of a model can do; not every model has a row for padding."""
     padding = {"layer.padding_id"} if embedding.padding_idx is not None else set()

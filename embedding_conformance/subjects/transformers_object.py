@@ -14,8 +14,6 @@ from .hf import OTHER, offer_embedder
 from .interfaces import instance_of
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
 
-ROLES = {"padding": "pad", "unknown": "unk", "first": "cls", "last": "sep"}
-
 
 def recognised(thing: Any, name: str) -> Subject | None:
     """The subject that such an object is; None for any other object."""
@@ -55,9 +53,7 @@ def fast(tokenizer: Any, name: str) -> Any:
 
 def facet_of(tokenizer: Any, name: str) -> FastTokenizer:
     """With the special tokens that Transformers knows it by, or else those of BERT."""
-    found = {role: getattr(tokenizer, f"{key}_token", None) for role, key in ROLES.items()}
-    special = {role: str(token) for role, token in found.items() if token}
-    return FastTokenizer(fast(tokenizer, name), special or None)
+    return FastTokenizer(fast(tokenizer, name), files.special_of(tokenizer) or None)
 
 
 def from_tokenizer(thing: Any, name: str) -> Subject:
@@ -70,7 +66,7 @@ def from_tokenizer(thing: Any, name: str) -> Subject:
 
 def from_model(model: Any, tokenizer: Any, name: str) -> Subject:
     """A model with its tokenizer; an embedder too where the user declares a pooling."""
-    from .torch_stack import TorchLayer, of_a_model
+    from .torch_stack import TorchLayer, lookup_of, of_a_model, scaling
 
     backend = fast(tokenizer, name)
     body = model.base_model.eval()
@@ -81,11 +77,11 @@ def from_model(model: Any, tokenizer: Any, name: str) -> Subject:
     declares = (declared({"out_of_range_below": "raise", "out_of_range_above": "raise"}, "torch.nn.Embedding")
                 | {key: Declaration(one.value, "the model's config") for key, one in plain.items()} | kept | precision(model))
     facet = facet_of(tokenizer, name)
-    words = body.get_input_embeddings()
+    words = lookup_of(body.get_input_embeddings())
     capabilities = {*of_a_model(words),
                     *(one for one in (MODEL if "architecture" in plain else OTHER) if not one.startswith("embedder."))}
     subject = Subject(name=name, title=f"{name}, {type(model).__name__} with its tokenizer", makers={}, declares=declares,
-                      capabilities=frozenset(capabilities), completed=offer_embedder)
+                      facts=scaling(body), capabilities=frozenset(capabilities), completed=offer_embedder)
     source = LayerSource(lambda: TorchLayer(words))
 
     def encoder() -> BertEncoder:

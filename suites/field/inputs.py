@@ -59,10 +59,10 @@ def fitting(embedder, texts):
     return [text for text in texts if len(text.encode()) < limit - 16]
 
 
-def attempt(embedder, texts):
+def attempt(embedder, texts, *, fresh=False):
     """[N, d], or None where the subject refuses with an exception that says something."""
     try:
-        return embedder.embed(texts, fresh=True)
+        return embedder.embed(texts, fresh=fresh)
     except ClaimViolation as violation:
         if not violation.raised:
             raise

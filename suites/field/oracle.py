@@ -4,16 +4,13 @@ import numpy as np
 
 from ... import bounds
 from ...evidence import short
+from ..encoder_input.oracle import gaps as row_gaps
 
 
 def gaps(found, expected):
     """Of two arrays [N, d], row by row: 1 - cosine, and the relative difference of the lengths; two rows of zeros agree."""
-    found, expected = found.astype(np.float64), expected.astype(np.float64)
-    lengths, wanted = np.linalg.norm(found, axis=1), np.linalg.norm(expected, axis=1)
-    alike = (lengths == 0) & (wanted == 0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # a single row of zeros has no direction, and compares as NaN
-        unit = found / lengths[:, None] - expected / wanted[:, None]
-        turned, stretched = (unit**2).sum(axis=1) / 2, np.abs(lengths - wanted) / wanted
+    alike = ~(found.any(axis=1) | expected.any(axis=1))
+    turned, stretched = row_gaps(found, expected)
     return np.where(alike, 0, turned), np.where(alike, 0, stretched)
 
 

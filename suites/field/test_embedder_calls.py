@@ -71,8 +71,8 @@ def test_earlier_calls(embedder, evidence, seed):
     asked = [texts[1]]
     before = alone(embedder, asked)
     earlier = [lambda: embedder.embed(fitting(embedder, probe()["paragraphs"][1:2]) or texts[12:13], fresh=True),
-               lambda: embedder.embed(texts, fresh=True), lambda: attempt(embedder, odd()[:1]),
-               lambda: attempt(embedder, [odd()[9], texts[3]])]
+               lambda: embedder.embed(texts, fresh=True), lambda: attempt(embedder, odd()[:1], fresh=True),
+               lambda: attempt(embedder, [odd()[9], texts[3]], fresh=True)]
     if offers_queries(embedder):
         earlier.append(lambda: embedder.embed_query(asked, fresh=True))
     for call in earlier:

@@ -37,8 +37,8 @@ def unigram(folder: Path) -> None:
                                              "cls_token": "<s>", "sep_token": "</s>", "unk_token": "<unk>"})
 
 
-def small(folder: Path, kind: str, **config: object) -> Path:
-    """A model of Transformers of this kind with random weights; its configuration is the kind's own but for `config`."""
+def save(folder: Path, kind: str, **config: object) -> int:
+    """The configuration and random weights of a model of Transformers of this kind; returns the width of its table."""
     import torch
     from safetensors.torch import save_file
     from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding
@@ -55,6 +55,12 @@ def small(folder: Path, kind: str, **config: object) -> Path:
         if not any(tensor is other or tensor.data_ptr() == other.data_ptr() for other in tensors.values()):
             tensors[name] = tensor
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return int(made.get_input_embeddings().weight.shape[1])
+
+
+def small(folder: Path, kind: str, **config: object) -> Path:
+    """A model of Transformers of this kind with random weights; its configuration is the kind's own but for `config`."""
+    save(folder, kind, **config)
     unigram(folder)
     return folder
 

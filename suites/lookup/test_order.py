@@ -78,10 +78,20 @@ def test_positions_tell_the_orders_apart(encodings, evidence, seed):
     evidence.differs(forwards[0], backwards[2], 0.1, "a fourteenth of what sine and cosine of 0 and 2 differ by")
 
 
+def same_rows(first, second):
+    """Whether the rows of two arrays [L, d] are the same, in whatever order."""
+    return sorted(map(tuple, first.tolist())) == sorted(map(tuple, second.tolist()))
+
+
 @pytest.mark.claim("ORDER-06")
 def test_an_encoder_tells_the_orders_apart(encoder, embedder, evidence):
-    """The document's sentence and its reversal: embeddings differ, means of the looked-up rows do not."""
+    """The document's sentence and its reversal: embeddings differ, means of the looked-up rows do not.
+
+    Between two other words where a word has one id at the beginning of a text and another one after a space.
+    """
     pair = texts()["order"]["texts"]
+    if not same_rows(*encoder.input_embeddings(pair)):
+        pair = [f"so {text} again" for text in pair]
     rows = encoder.input_embeddings(pair)
     size = np.abs(rows[0]).astype(np.float64).mean(axis=0)
     bound = bounds.mean(len(rows[0]), rows[0], scale=size).scaled(2, "twice, both means round")

@@ -5,6 +5,7 @@ import pytest
 
 from ...bounds import Bound
 from ...data import generator, texts
+from ...reference import document_prompt
 from ..similarity.oracle import cosine, share
 from . import oracle
 from .vectors import unit, words
@@ -164,7 +165,8 @@ def test_paris_is_nearest_once_the_inputs_are_excluded(embedder, evidence):
 def test_a_word_is_embedded_as_a_text(embedder, encoder, evidence):
     """Each word's vector is nearer to the mean of its text's hidden states than to any row that its text looks up."""
     vectors = embedder.embed(texts()["words"])
-    asked_of = encoder.input_embeddings(texts()["words"]), encoder.hidden_states(texts()["words"])
+    asked = [document_prompt(embedder.subject) + word for word in texts()["words"]]
+    asked_of = encoder.input_embeddings(asked), encoder.hidden_states(asked)
     evidence.equal({rows.shape[1] for rows in asked_of[1]}, {vectors.shape[1]})
     for vector, looked_up, states in zip(vectors, *asked_of, strict=True):
         evidence.greater(cosine(vector, states.mean(axis=0)), max(cosine(vector, row) for row in looked_up), 0.2,

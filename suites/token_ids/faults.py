@@ -850,6 +850,17 @@ def unknown_by_its_letters(tokenizer):
                                                             tokenizer.encode(texts, None, False)[0], tokenizer.offsets(texts))))
 
 
+@sound("tokenizer", base="bundled", breaks=["TOK-13"])
+def ended_by_what_pads(tokenizer):
+    """Every text ends with the token that pads, and its settings name another one as the last, as embedders from Qwen do."""
+    special = tokenizer.special_ids
+    found = encoding(altered(tokenizer, special_ids=special | {"last": special["first"]}),
+                     lambda texts, limit: [np.where(row == special["last"], special["padding"], row)
+                                           for row in tokenizer.encode(texts, limit, False)[0]])
+    return altered(found, tokens=lambda texts: [["[PAD]" if token == "[SEP]" else token for token in row]
+                                                for row in tokenizer.tokens(texts)])
+
+
 @sound("tokenizer")
 def renumbered(tokenizer):
     """The same entries with ids in the reverse order."""

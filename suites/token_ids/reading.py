@@ -3,17 +3,22 @@
 from ...data import texts, training_text
 
 
+def around(tokenizer):
+    """The ids that open, close and pad texts; what pads may close them, too."""
+    return {number for role, number in tokenizer.special_ids.items() if role != "unknown"}
+
+
 def content_ids(tokenizer, text):
     """The ids of a text without those that open, close and pad it."""
-    around = {number for role, number in tokenizer.special_ids.items() if role != "unknown"}
-    return [int(i) for i in tokenizer.ids([text])[0] if int(i) not in around]
+    special = around(tokenizer)
+    return [int(i) for i in tokenizer.ids([text])[0] if int(i) not in special]
 
 
 def content_tokens(tokenizer, text):
     """The tokens of a text without those that open and close it."""
-    special, ids, tokens = tokenizer.special_ids, tokenizer.ids([text])[0], tokenizer.tokens([text])[0]
-    start = 1 if len(ids) and ids[0] == special.get("first") else 0
-    return tokens[start:len(tokens) - 1 if len(ids) and ids[-1] == special.get("last") else None]
+    special, ids, tokens = around(tokenizer), tokenizer.ids([text])[0].tolist(), tokenizer.tokens([text])[0]
+    start = 1 if ids and ids[0] in special else 0
+    return tokens[start:len(tokens) - 1 if ids and ids[-1] in special else None]
 
 
 def word(token):
