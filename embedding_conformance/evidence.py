@@ -195,8 +195,9 @@ class Evidence:
         first, second = self._number(a), self._number(b)
         self.comparisons.append(Comparison("greater", 1, first - second, float(margin), why))
         if not first - second >= margin:
-            raise ClaimViolation(f"{first:.6g} exceeds {second:.6g} by {first - second:.3g}",
-                                 f"at least {margin:.3g}: {why}")
+            how = f"is {second - first:.3g} below {second:.6g}" if first < second else \
+                f"exceeds {second:.6g} by {first - second:.3g}"
+            raise ClaimViolation(f"{first:.6g} {how}", f"at least {margin:.3g} above: {why}")
 
     def differs(self, a: Any, b: Any, at_least: float, why: str) -> None:
         """The largest difference of two arrays of one shape is at least `at_least`."""

@@ -16,8 +16,8 @@ from .onnx_graph import Graph, Tensor
 from .pooling import POOLINGS, Pooling
 from .tokenizers_stack import FastTokenizer, speaks_for_batches
 
-#: what a graph may ask for, and where a tokenizer's encoding holds it
-INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+#: what a graph may ask for, and where a tokenizer's encoding holds it; positions are counted
+INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids", "position_ids": ""}
 WHOLE = {"INT64": np.int64, "INT32": np.int32}
 #: outputs of one row a text that are no vector of the text: BERT's own pooler was trained for another task
 NOT_VECTORS = ("pooler_output",)
@@ -203,6 +203,7 @@ class OnnxEncoder:
         return found
 
     def _row(self, encoding: Any, tensor: Tensor, longest: int) -> np.ndarray:
-        values = getattr(encoding, INPUTS[tensor.name])
+        # Texts are filled up at the end, so that their own tokens have the positions from 0 on.
+        values = list(range(longest)) if tensor.name == "position_ids" else getattr(encoding, INPUTS[tensor.name])
         filling = self.padding_id if tensor.name == "input_ids" else 0
         return np.array(values + [filling] * (longest - len(values)), dtype=WHOLE[tensor.kind])

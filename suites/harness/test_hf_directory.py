@@ -65,11 +65,13 @@ def test_pooling_and_normalisation_are_those_of_its_files(directory, mode):
 
 @pytest.mark.parametrize("break_it", [
     lambda folder: (folder / "modules.json").unlink(),
-    lambda folder: write(folder / "1_Pooling" / "config.json", {"pooling_mode_lasttoken": True}),
+    lambda folder: write(folder / "1_Pooling" / "config.json", {"pooling_mode_weightedmean_tokens": True}),
     lambda folder: changed(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=True),
     lambda folder: write(folder / "modules.json", [{"type": f"a.{kind}", "path": path} for kind, path in (
         ("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"))]),
-], ids=["no modules", "another mode", "two modes", "a dense layer"])
+    lambda folder: (changed(folder / "1_Pooling" / "config.json", include_prompt=False),
+                    write(folder / "config_sentence_transformers.json", {"prompts": {"document": "The king "}})),
+], ids=["no modules", "another mode", "two modes", "a dense layer", "prompts that do not count"])
 def test_no_embedder_without_a_pooling_that_can_be_computed(directory, break_it):
     """What is not declared is not assumed; the user may declare it."""
     break_it(directory)

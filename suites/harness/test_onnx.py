@@ -24,11 +24,12 @@ def table(kind=np.float32):
     return (rows * np.array([1, 0, 2, -1]) - rows**2 * np.array([0, 1, 0, 0]) / 8).astype(kind)
 
 
-def graph(folder, *, outputs=("last_hidden_state",), inputs=None, kind=np.float32, ids=INT64, file="model.onnx"):
-    """Looks rows up; gives them for each token, or their sum over the mask for each text."""
+def graph(folder, *, outputs=("last_hidden_state",), inputs=None, kind=np.float32, ids=INT64, file="model.onnx",
+          rows="input_ids"):
+    """Looks rows up by one of its inputs; gives them for each token, or their sum over the mask for each text."""
     inputs = inputs or {"input_ids": ids, "attention_mask": ids}
     number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])]
+    nodes = [helper.make_node("Gather", ["table", rows], ["last_hidden_state"])]
     if "sentence_embedding" in outputs:
         nodes += [helper.make_node("Cast", ["attention_mask"], ["real"], to=number),
                   helper.make_node("Unsqueeze", ["real", "axis"], ["wide"]),
@@ -70,7 +71,14 @@ def test_states_are_those_of_each_token(directory):
     assert len(Encoder(open_subject(f"onnx:{directory}")).hidden_states(TEXTS)) == 3
 
 
-@pytest.mark.parametrize(("mode", "normalized"), [("mean", True), ("cls", False), ("max", True)])
+def test_a_graph_that_asks_for_positions_is_given_them(directory):
+    """The tokens of every text count from 0, also of those that are filled up."""
+    graph(directory, inputs=dict.fromkeys(("input_ids", "position_ids"), INT64), rows="position_ids")
+    for states in Encoder(open_subject(f"onnx:{directory}")).hidden_states(TEXTS):
+        np.testing.assert_array_equal(states, table()[:len(states)])
+
+
+@pytest.mark.parametrize(("mode", "normalized"), [("mean", True), ("cls", False), ("max", True), ("lasttoken", True)])
 def test_pooling_and_normalisation_are_those_of_the_directory(directory, mode, normalized):
     with_pooling(directory, mode, normalized)
     subject = open_subject(f"onnx:{directory}")
@@ -79,7 +87,7 @@ def test_pooling_and_normalisation_are_those_of_the_directory(directory, mode, n
     found = Embedder(subject).embed(TEXTS)
     for ids, vector in zip(Encoder(subject).token_ids(TEXTS), found, strict=True):
         rows = table()[ids].astype(np.float64)
-        expected = {"mean": rows.mean(axis=0), "cls": rows[0], "max": rows.max(axis=0)}[mode]
+        expected = {"mean": rows.mean(axis=0), "cls": rows[0], "max": rows.max(axis=0), "lasttoken": rows[-1]}[mode]
         np.testing.assert_allclose(vector, expected / (np.linalg.norm(expected) if normalized else 1), rtol=1e-6, atol=1e-6)
 
 
@@ -174,8 +182,8 @@ BROKEN = {
     "none": (lambda folder: (folder / "model.onnx").unlink(), Exit.USAGE, "no .onnx file in"),
     "several": (several, Exit.USAGE,
                 "holds 3 models; pick one with @: model.onnx, model_int8.onnx, onnx/model_O4.onnx"),
-    "unknown inputs": (lambda folder: graph(folder, inputs={"input_ids": INT64, "position_ids": INT64}), Exit.USAGE,
-                       "has the inputs input_ids, position_ids; what can be given is input_ids, attention_mask"),
+    "unknown inputs": (lambda folder: graph(folder, inputs={"input_ids": INT64, "past_key": INT64}), Exit.USAGE,
+                       "has the inputs input_ids, past_key; what can be given is input_ids, attention_mask"),
     "ids as floats": (lambda folder: graph(folder, inputs={"input_ids": TensorProto.FLOAT}), Exit.USAGE,
                       "takes input_ids as float, and ids are int64 or int32"),
     "only a pooler": (only_a_pooler, Exit.USAGE, "has the outputs pooler_output, and none of them"),
