@@ -28,7 +28,9 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
         click.echo(f"embedding-conformance: {outcome.refused[1]}", err=True)
         return outcome.refused[0]
     judged = {claim_id for claims, _ in outcome.collected.values() for claim_id in claims}
-    selected = judged if plan.keyword else {claim.id for claim in catalogue if not claim.proxy and claim not in left_out}
+    some = {claim_id for claim_id, _ in outcome.partial}
+    selected = judged - some if plan.keyword else {claim.id for claim in catalogue
+                                                   if not claim.proxy and claim not in left_out}
     if outcome.interrupted:
         waiting = {claim_id for node_id in outcome.missing() for claim_id in outcome.collected[node_id][0]}
         unreached = selected - (judged - waiting)
@@ -50,8 +52,10 @@ def run_proof(plan: Plan, *, write: bool, quiet: bool) -> Exit:
     if not quiet:
         _chapters(assessment)
         _margins(assessment)
-    if left_out:
+    if left_out and not (plan.keyword and judged):
         click.echo(f"left out    {', '.join(claim.id for claim in left_out)}: they need --documents DIR")
+    if some:
+        click.echo(f"in part     {', '.join(sorted(some))}: -k chose some of their tests, so that nothing is said of them")
     if outcome.interrupted:
         click.echo(f"not reached {len(unreached)} claims, of which nothing is said")
     for problem in problems:

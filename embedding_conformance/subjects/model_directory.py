@@ -17,6 +17,8 @@ from typing import Any
 from ..errors import NoVerdict, UsageError
 from . import Declaration, declared
 
+#: what sentence-transformers keeps of a model beside its modules
+LIBRARY_CONFIG = "config_sentence_transformers.json"
 #: roles of special tokens, and Transformers' words for them; of two the first that there is
 ROLES = {"padding": ("pad",), "unknown": ("unk",), "first": ("cls", "bos"), "last": ("sep", "eos")}
 #: how 1_Pooling/config.json names the modes that can be computed here: as a word, or by a switch for each (older files)
@@ -165,8 +167,10 @@ def modules(folder: Path, name: str) -> list[tuple[str, str]]:
 def sentence_vectors(folder: Path, name: str) -> dict[str, Declaration]:
     """The declared pooling and normalisation, as modules.json and the pooling's own file say; empty where they do not.
 
-    Modules that cannot be computed here, such as a linear layer, leave both undeclared.
+    Modules that cannot be computed here, such as a linear layer, leave both undeclared, and so do vectors that are cut.
     """
+    if truncated(folder, name):
+        return {}
     found = modules(folder, name)
     kinds = [kind.rpartition(".")[2] for kind, _ in found]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
@@ -178,6 +182,12 @@ def sentence_vectors(folder: Path, name: str) -> dict[str, Declaration]:
         return {}
     return (declared({"pooling": pooling}, f"{found[1][1]}/config.json")
             | declared({"normalized": len(found) == 3}, "modules.json"))
+
+
+def truncated(folder: Path, name: str) -> int | None:
+    """To how many numbers sentence-transformers cuts the vectors, which changes their length; None where it keeps all."""
+    size = optional_json(folder / LIBRARY_CONFIG, name).get("truncate_dim")
+    return size if isinstance(size, int) else None
 
 
 def pooling_mode(path: Path, name: str) -> str:
@@ -205,12 +215,11 @@ def limit(folder: Path, config: Mapping[str, Any], name: str) -> dict[str, Decla
 
 def prompts(folder: Path, name: str) -> dict[str, Declaration]:
     """What stands before a text in the role of a query or of a document; empty where no role has anything."""
-    file = "config_sentence_transformers.json"
-    said = optional_json(folder / file, name).get("prompts") or {}
+    said = optional_json(folder / LIBRARY_CONFIG, name).get("prompts") or {}
     if not isinstance(said, dict):
-        raise UsageError(f"{name}: {file}: prompts must map roles to texts")
+        raise UsageError(f"{name}: {LIBRARY_CONFIG}: prompts must map roles to texts")
     texts = {role: text or "" for role, text in said.items()}
-    return declared({"prompts": texts}, file) if any(texts.values()) else {}
+    return declared({"prompts": texts}, LIBRARY_CONFIG) if any(texts.values()) else {}
 
 
 def case_and_accents(folder: Path, name: str) -> dict[str, Declaration]:

@@ -100,8 +100,11 @@ def checked_weights(folder: Path, kinds: list[tuple[str, str]], name: str) -> li
 
 
 def sentence_vectors(folder: Path, kinds: list[tuple[str, str]], name: str) -> dict[str, Declaration]:
-    """Normalised, if that is the last module; pooled as its file says, if nothing but that comes after the network."""
-    if not kinds:
+    """Normalised, if that is the last module; pooled as its file says, if nothing but that comes after the network.
+
+    Vectors that are cut are neither.
+    """
+    if not kinds or files.truncated(folder, name):
         return {}
     names = [kind for kind, _ in kinds]
     found = declared({"normalized": names[-1] == "Normalize"}, "modules.json")

@@ -780,3 +780,10 @@ def in_float16(encoder):
 def added_in_another_order(encoder):
     """Positions are added before types."""
     return combining(encoder, lambda word, position, kind: word + position + kind)
+
+
+@sound("module", base="bundled", breaks=["TOK-02"])
+def network_in_bfloat16(encoder):
+    """The same network in bfloat16, in which embedders are often stored; rows of the encoder in float32 are others."""
+    model = copy.deepcopy(encoder.module()).bfloat16()
+    return altered(encoder, module=lambda: model)

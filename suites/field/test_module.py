@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ...data import designed_ids, generator
+from ...subjects.torch_stack import to_numpy
 from ..encoder_input.inputs import small
 from . import layer_oracle as oracle
 
@@ -16,7 +17,7 @@ def test_a_saved_table_is_loaded_again(module, evidence):
     import torch
 
     embedding = module.embedding()
-    before = embedding.weight.detach().numpy().copy()
+    before = to_numpy(embedding.weight).copy()
     file = io.BytesIO()
     torch.save(module.call("state_dict", embedding.state_dict), file)
     file.seek(0)
@@ -24,9 +25,9 @@ def test_a_saved_table_is_loaded_again(module, evidence):
         with torch.no_grad():
             embedding.weight.zero_()
         module.call("load_state_dict", embedding.load_state_dict, torch.load(file, weights_only=True))
-        evidence.equal(embedding.weight.detach().numpy(), before)
+        evidence.equal(to_numpy(embedding.weight), before)
         ids = designed_ids(len(before))
-        evidence.equal(embedding(torch.from_numpy(ids)).detach().numpy(), before[ids], given=ids)
+        evidence.equal(to_numpy(embedding(torch.from_numpy(ids))), before[ids], given=ids)
     finally:  # the module serves other tests, too
         with torch.no_grad():
             embedding.weight.copy_(torch.from_numpy(before))
@@ -45,7 +46,7 @@ def test_sparse_equals_dense(module, evidence, padding, ids):
     def gradient(sparse):
         weight = table.detach().clone().requires_grad_()
         lookup(torch.tensor(ids), weight, padding_idx=padding, sparse=sparse).backward(torch.from_numpy(signs))
-        return weight.grad.to_dense().numpy() if sparse else weight.grad.numpy()
+        return to_numpy(weight.grad.to_dense() if sparse else weight.grad)
 
     sparse, dense = module.call("sparse", gradient, True), module.call("dense", gradient, False)
     kept = np.array(ids) != (-1 if padding is None else padding)
@@ -82,7 +83,7 @@ def test_a_gradient_scaled_by_frequency(module, evidence):
     answer = module.call("lookup", lookup, torch.from_numpy(ids), weight, scale_grad_by_freq=True)
     answer.backward(torch.from_numpy(gradient))
     counts = np.bincount(ids, minlength=8)[:, None]
-    evidence.equal(weight.grad.numpy().astype(np.float64), oracle.sums(ids, gradient, 8) / np.maximum(counts, 1))
+    evidence.equal(to_numpy(weight.grad).astype(np.float64), oracle.sums(ids, gradient, 8) / np.maximum(counts, 1))
 
 
 @pytest.mark.claim("FIELD-89")

@@ -40,6 +40,7 @@ class Family:
     pooling: str = "mean"
     prompts: dict[str, str] = field(default_factory=dict)
     padding_side: str = "right"
+    precision: str = "float32"
 
 
 FAMILIES = {
@@ -53,7 +54,8 @@ FAMILIES = {
                  {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"}, ("", "</s>")),
     # Its settings name another end than the token that it puts there.
     "qwen3": Family("qwen3", GROUPED, "bytes", {"pad_token": "<|endoftext|>", "eos_token": "<|im_end|>"}, ("", "<|endoftext|>"),
-                    "lasttoken", {"query": "Instruct: Find passages that answer\nQuery:", "document": ""}, "left"),
+                    "lasttoken", {"query": "Instruct: Find passages that answer\nQuery:", "document": ""}, "left",
+                    "bfloat16"),
     "mistral": Family("mistral", GROUPED, "unigram", {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>",
                                                       "eos_token": "</s>"}, ("<s>", "</s>"), "lasttoken"),
     # It scales the rows that it has looked up.
@@ -98,7 +100,7 @@ def directory(folder: Path, family: Family) -> Path:
     tokenizer.save(str(folder / "tokenizer.json"))
     write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "padding_side": family.padding_side}
           | family.special)
-    width = save(folder, family.kind, vocab_size=tokenizer.get_vocab_size(), **SPREAD | family.config,
+    width = save(folder, family.kind, family.precision, vocab_size=tokenizer.get_vocab_size(), **SPREAD | family.config,
                  **{f"{role.partition('_')[0]}_token_id": tokenizer.token_to_id(word)
                     for role, word in family.special.items() if role != "unk_token"})
     write(folder / "sentence_bert_config.json", {"max_seq_length": LIMIT})

@@ -37,7 +37,7 @@ def unigram(folder: Path) -> None:
                                              "cls_token": "<s>", "sep_token": "</s>", "unk_token": "<unk>"})
 
 
-def save(folder: Path, kind: str, **config: object) -> int:
+def save(folder: Path, kind: str, precision: str = "float32", **config: object) -> int:
     """The configuration and random weights of a model of Transformers of this kind; returns the width of its table."""
     import torch
     from safetensors.torch import save_file
@@ -48,8 +48,8 @@ def save(folder: Path, kind: str, **config: object) -> int:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         kind_of_model = AutoModelForTextEncoding if type(settings) in MODEL_FOR_TEXT_ENCODING_MAPPING else AutoModel
-        made = kind_of_model.from_config(settings)
-    write(folder / "config.json", settings.to_dict())
+        made = kind_of_model.from_config(settings).to(getattr(torch, precision))
+    write(folder / "config.json", settings.to_dict() | {"dtype": precision})
     tensors = {}
     for name, tensor in made.state_dict().items():
         if not any(tensor is other or tensor.data_ptr() == other.data_ptr() for other in tensors.values()):

@@ -232,6 +232,17 @@ def test_an_interrupted_proof_says_nothing_of_what_it_did_not_reach(monkeypatch,
     assert said.splitlines()[-1].startswith("verdict=interrupted claims=0 ")
 
 
+def test_a_proof_says_nothing_of_claims_whose_tests_were_chosen_in_part(monkeypatch, capsys):
+    collected = {"a": (["LOOKUP-01"], ""), "b": (["LOOKUP-02"], "")}
+    outcome = Outcome(collected=collected, results={node_id: {"outcome": "passed"} for node_id in collected},
+                      partial={("LOOKUP-02", "")})
+    monkeypatch.setattr(proving, "execute", lambda *args: outcome)
+    assert proving.run_proof(Plan(prove=True, keyword="x"), write=False, quiet=True) == Exit.REFUTED
+    said = capsys.readouterr().out
+    assert "LOOKUP-01 is unproven" in said and "in part     LOOKUP-02: " in said and "LOOKUP-02 is unproven" not in said
+    assert "left out" not in said
+
+
 def test_what_a_proof_measured_is_kept_and_no_difference_of_the_record():
     margin = proof.Margin(sound=0.12345, faults={"b/two": 1234.56, "a/one": 4.5}, limit=1e-6)
     assert proving._measured(margin) == {"sound": 0.123, "limit": 1e-6, "faults": {"a/one": 4.5, "b/two": 1230.0}}

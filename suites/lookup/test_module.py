@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ...data import texts
+from ...subjects.torch_stack import to_numpy
 
 
 @pytest.mark.claim("LOOKUP-05")
@@ -26,11 +27,11 @@ def test_the_table_is_a_parameter(module, evidence):
     embedding = module.embedding()
     table = embedding.weight
     evidence.equal(isinstance(table, torch.nn.Parameter) and table.is_leaf, True)
-    address, before = table.data_ptr(), table.detach().numpy().copy()
+    address, before = table.data_ptr(), to_numpy(table).copy()
     for ids in ([0, 1], [1]):
         embedding(torch.tensor(ids))
         evidence.equal(embedding.weight is table and table.data_ptr() == address, True)
-    evidence.equal(table.detach().numpy(), before)
+    evidence.equal(to_numpy(table), before)
 
 
 @pytest.mark.claim("LOOKUP-11")
@@ -68,7 +69,7 @@ def test_the_named_table_is_the_one_in_use(module, encoder, evidence):
 
     def states():
         with torch.inference_mode():
-            return model(input_ids=torch.from_numpy(pair)).last_hidden_state.numpy()
+            return to_numpy(model(input_ids=torch.from_numpy(pair)).last_hidden_state)
 
     evidence.equal(chosen < len(model.get_input_embeddings().weight), True)
     before = states()

@@ -7,6 +7,7 @@ import pytest
 
 from ...bounds import Bound
 from ...data import designed_ids, generated_ids, texts
+from ...subjects.torch_stack import to_numpy
 from . import oracle
 
 EXACT = Bound(0.0, "every term of the product is 0 x or 1 x, so that nothing is rounded")
@@ -69,4 +70,4 @@ def test_codes_are_whole_numbers_and_must_be_cast(module, evidence):
     evidence.refuses(lambda: module.call("matmul", operator.matmul, codes, embedding.weight), (RuntimeError,))
     with torch.no_grad():
         product, looked_up = codes.to(embedding.weight.dtype) @ embedding.weight, embedding(ids)
-    evidence.close(looked_up.detach().numpy(), product.numpy(), EXACT)
+    evidence.close(to_numpy(looked_up), to_numpy(product), EXACT)

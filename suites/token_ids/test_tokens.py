@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ...data import texts
+from ...subjects.torch_stack import to_numpy
 from .reading import content_ids, content_tokens, entries, mixed_batch, word
 
 
@@ -228,7 +229,7 @@ def test_a_model_takes_missing_types_for_zeros(tokenizer, module, evidence):
     def states(**types):
         with torch.inference_mode():
             found = module.call("forward", module.module(), input_ids=ids, attention_mask=mask, **types)
-        return found.last_hidden_state.numpy()
+        return to_numpy(found.last_hidden_state)
 
     missing = states()
     evidence.equal(missing, states(token_type_ids=torch.zeros_like(ids)))
