@@ -112,7 +112,7 @@ def state():
     return {"threads": threading.active_count(), "files": len(os.listdir("/proc/self/fd")), "environment": dict(os.environ),
             "path": list(sys.path), "folder": os.getcwd(), "importers": list(sys.meta_path), "filters": list(warnings.filters),
             "random": random.getstate(), "numpy": str(np.random.get_state()), "out": sys.stdout, "err": sys.stderr,
-            "last": getattr(sys, "last_value", None)}
+            "last": getattr(sys, "last_value", None), "garbage": (gc.get_threshold(), gc.get_freeze_count())}
 
 
 def test_the_process_is_as_it_was_and_the_evidence_the_same(good, tmp_path, monkeypatch, capsys):
