@@ -123,6 +123,38 @@ def test_a_sum_added_up_in_float32_is_rounded_once_to_a_coarser_format(n, precis
     assert float(bound.value) == pytest.approx(value, rel=1e-12) and bound.why == why
 
 
+@pytest.mark.parametrize(("precision", "steps"), [("int8", 127), ("int4", 7)])
+def test_a_quantised_table_may_be_off_by_half_a_step_of_each_rows_scale(precision, steps):
+    table = np.array([[0.5, -2.0, 1.0], [4.0, 0.0, 0.0]], np.float32)
+    bound = bounds.quantised(table, precision)
+    expected = np.array([2.0, 4.0]) * ((1 + COARSE) / 2 / steps + gamma(4, ROUND))
+    np.testing.assert_allclose(bound.value, np.repeat(expected[:, None], 3, axis=1), rtol=1e-14)
+    assert bound.why == f"half a step of the row's scale in {precision}"
+
+
+@pytest.mark.parametrize(("precision", "measured_in", "value"), [
+    ("float32", "float64", gamma(195, ROUND) + 2 * ROUND + gamma(195, 2.0**-53)),
+    ("float64", "float32", gamma(195, 2.0**-53) + 2 * 2.0**-53 + gamma(195, ROUND)),
+    ("float16", "float32", gamma(195, ROUND) + 2 * HALF_ROUND + gamma(195, ROUND)),
+])
+def test_a_length_of_one_is_rounded_when_it_is_made_kept_and_measured(precision, measured_in, value):
+    bound = bounds.unit_length(386, precision, measured_in)
+    assert float(bound.value) == pytest.approx(value, rel=1e-12)
+    assert bound.why == f"rounding of a row of 386 numbers that was scaled to length one in {precision}, and of its length"
+
+
+@pytest.mark.parametrize(("precision", "steps"), [("int8", 127), ("int4", 7)])
+def test_a_quantised_row_of_length_one_is_off_by_half_a_step_in_every_number(precision, steps):
+    bound = bounds.unit_length(400, precision, "float32")
+    assert float(bound.value) == pytest.approx(20 / 2 / steps, rel=1e-12)
+    assert bound.why == f"half a step of {precision} in each of 400 numbers"
+
+
+def test_answers_of_one_subject_differ_by_no_more_than_a_floating_format_loses():
+    assert [bounds.steady(name) for name in ("float64", "float32", "float16", "bfloat16", "int8", "int4")] == [
+        "float64", "float32", "float16", "bfloat16", "bfloat16", "bfloat16"]
+
+
 def test_sums_of_several_lengths_have_bounds_of_their_own():
     bound = bounds.accumulated(np.array([1, 2, 9]), "float32", np.array([1.0, 1.0, 2.0]), 0.0)
     assert bound.value == pytest.approx([gamma(1, ROUND), gamma(1, ROUND), 2 * gamma(8, ROUND)], rel=1e-12)

@@ -4,8 +4,20 @@ import numpy as np
 import pytest
 
 from embedding_conformance.bounds import Bound
-from embedding_conformance.evidence import FIGURES, ClaimViolation, Comparison, Evidence, HarnessFault, bits, plain, row, short
+from embedding_conformance.evidence import (
+    FIGURES,
+    ClaimViolation,
+    Comparison,
+    Evidence,
+    Explanation,
+    HarnessFault,
+    bits,
+    plain,
+    row,
+    short,
+)
 from embedding_conformance.handles import all_finite
+from embedding_conformance.streaming import Rows
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 TENTH = Bound(0.1, "a tenth")
@@ -213,6 +225,12 @@ def answer():
     return "an answer"
 
 
+def faulty(*places):
+    rows = Rows()
+    rows.add(0, np.array(places, dtype=int), np.ones((12, 1)))
+    return rows
+
+
 @pytest.mark.parametrize(("call", "told"), [
     (lambda e: e.equal(ROWS.astype(np.float64), ROWS), ["dtype float64", "dtype float32"]),
     (lambda e: e.equal(ROWS[:3], ROWS), ["shape [3, 3]", "shape [4, 3]"]),
@@ -231,6 +249,16 @@ def answer():
     (lambda e: e.at_most(np.nan, TENTH), ["nan", "a finite number"]),
     (lambda e: e.greater(1.25, 1.0, 0.5, "half"), ["1.25 exceeds 1 by 0.25", "at least 0.5 above: half"]),
     (lambda e: e.greater(1.0, 1.25, 0.5, "half"), ["1 is 0.25 below 1.25", "at least 0.5 above: half"]),
+    (lambda e: e.greater(1.0, 1.0, 0.5, "half"), ["1 exceeds 1 by 0", "at least 0.5 above: half"]),
+    (lambda e: e.no_rows(faulty(3, 4, 9), 12, "finite"),
+     ["3 of 12 rows are not so", "finite", "rows 3 to 4, 9", "row 3: [1]", "row 4: [1]", "row 9: [1]"]),
+    (lambda e: e.texts_agree([0.0, 0.3, 0.2], TENTH, "1 - cosine", lambda place: [f"text {place}", "more"]),
+     ["0.3 worst, 0.2 median (1 - cosine; 2 of 3 texts beyond the bound)", "0.1: a tenth", "text 1", "more"]),
+    # The worst is the farthest of those beyond their bound, which need not be the farthest of all.
+    (lambda e: e.texts_agree([0.3, 0.2, 0.5], Bound(np.array([0.1, 0.1, 1.0]), "own"), "m", lambda place: [f"text {place}"]),
+     ["0.3 worst, 0.3 median (m; 2 of 3 texts beyond the bound)", "0.1: own", "text 0"]),
+    (lambda e: e.texts_agree([0.0, 1e-9], Bound(0.0, "exact"), "m", lambda place: []),
+     ["1e-09 worst, 5e-10 median (m; 1 of 2 texts beyond the bound)", "0: exact"]),
     (lambda e: e.differs(ROWS, ROWS + np.float32(0.25), 0.5, "half"), ["they differ by 0.25 at most", "at least 0.5: half"]),
     (lambda e: e.differs(HOLE, ROWS, 0.5, "half"),
      ["1 of 12 numbers found are not finite", "finite numbers", "at [1, 2]: [3 4 nan]"]),
@@ -247,7 +275,71 @@ def test_a_violation_tells_what_was_measured_what_is_allowed_and_where(evidence,
     assert not caught.value.raised
 
 
+def test_rows_that_are_at_fault_are_kept_as_ranges(evidence):
+    for call in (lambda: evidence.no_rows(faulty(3, 4, 9), 12, "finite"),
+                 lambda: evidence.at_most(1.0, TENTH, rows=[(3, 5), (9, 10)])):
+        with pytest.raises(ClaimViolation) as caught:
+            call()
+        assert caught.value.rows == [(3, 5), (9, 10)]
+    assert evidence.comparisons == [Comparison("equal", 12, None, None, "finite", "rows 3 to 4, 9"),
+                                    Comparison("at most", 1, 1.0, 0.1, "a tenth", "")]
+    with pytest.raises(ClaimViolation) as caught:
+        evidence.equal(ROWS[:3], ROWS)
+    assert caught.value.rows == [] and caught.value.explanation == Explanation()
+
+
+def test_no_row_at_fault_is_a_comparison_of_all(evidence):
+    evidence.no_rows(faulty(), 12, "finite")
+    assert evidence.compared == 12 and evidence.comparisons == [Comparison("equal", 12, None, None, "finite", "")]
+
+
+@pytest.mark.parametrize(("distances", "bound", "worst"), [
+    ([0.05, 0.1, 0.0], TENTH, (0.1, 0.1, "text 1")),
+    # Nearest to its own bound, not farthest; where nothing is allowed, nothing is used up by nothing.
+    ([0.05, 0.4, 0.0], Bound(np.array([0.1, 1.0, 0.0]), "own"), (0.05, 0.1, "text 0")),
+])
+def test_texts_that_agree_keep_the_one_that_came_nearest_to_its_bound(evidence, distances, bound, worst):
+    evidence.texts_agree(distances, bound, "m", lambda place: [f"text {place}", "more"])
+    measured, limit, where = worst
+    assert evidence.comparisons == [Comparison("at most", 3, measured, limit, bound.why, where)]
+    evidence.texts_agree(distances, bound, "m", lambda place: [])
+    assert evidence.comparisons[1].where == ""
+
+
+def test_an_explanation_is_asked_for_where_texts_disagree_and_someone_listens():
+    asked = []
+
+    def explain():
+        asked.append(1)
+        return Explanation(looks_like="a fault")
+
+    def disagreement(evidence, distances=(1.0,), **given):
+        with pytest.raises(ClaimViolation) as caught:
+            evidence.texts_agree(distances, TENTH, "m", lambda place: [], **given)
+        return caught.value.explanation
+
+    assert disagreement(Evidence(explains=True), explain=explain) == Explanation(looks_like="a fault") and asked == [1]
+    assert disagreement(Evidence(), explain=explain) == disagreement(Evidence(explains=True)) == Explanation()
+    Evidence(explains=True).texts_agree([0.0], TENTH, "m", lambda place: [], explain)
+    assert asked == [1]
+
+
+class Unspeakable:
+    def __repr__(self):
+        raise OSError("no words")
+
+
+def test_a_value_is_shown_shortly_alike_in_every_run_whatever_its_repr_does():
+    assert short(Unspeakable()) == "a Unspeakable whose repr raises OSError"
+    assert short(answer) == "<function answer>"
+
+
 @pytest.mark.parametrize(("call", "told"), [
+    (lambda e: e.no_rows(faulty(), 0, "finite"), "no rows would compare nothing"),
+    (lambda e: e.texts_agree([np.nan, 0.0], TENTH, "m", list), "a distance and its bound must be numbers: a tenth"),
+    (lambda e: e.texts_agree([0.0], Bound(np.inf, "none"), "m", list), "a distance and its bound must be numbers: none"),
+    (lambda e: e.texts_agree([0.0], Bound(-1.0, "less"), "m", list), "a distance and its bound must be numbers: less"),
+    (lambda e: e.texts_agree([], TENTH, "m", list), "an empty expectation would compare nothing"),
     (lambda e: e.equal(ROWS, HOLE), "1 of 12 numbers expected are not finite"),
     (lambda e: e.close(ROWS, HOLE, TENTH), "1 of 12 numbers expected are not finite"),
     (lambda e: e.close(ROWS, ROWS, Bound(-1.0, "less than nothing")),
