@@ -174,8 +174,8 @@ class Evidence:
         distance is too large.
         """
         distances = np.asarray(distances, np.float64)
-        self._same_shape(distances, np.broadcast_to(np.asarray(bound.value, np.float64), distances.shape))
         limit = np.broadcast_to(np.asarray(bound.value, np.float64), distances.shape)
+        self._same_shape(distances, limit)
         if np.isnan(distances).any() or not (np.isfinite(limit).all() and (limit >= 0).all()):
             raise HarnessFault(f"a distance and its bound must be numbers: {bound.why}")
         with np.errstate(divide="ignore", invalid="ignore"):

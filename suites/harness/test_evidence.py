@@ -255,8 +255,13 @@ def faulty(*places):
     (lambda e: e.texts_agree([0.0, 0.3, 0.2], TENTH, "1 - cosine", lambda place: [f"text {place}", "more"]),
      ["0.3 worst, 0.2 median (1 - cosine; 2 of 3 texts beyond the bound)", "0.1: a tenth", "text 1", "more"]),
     # The worst is the farthest of those beyond their bound, which need not be the farthest of all.
-    (lambda e: e.texts_agree([0.3, 0.2, 0.5], Bound(np.array([0.1, 0.1, 1.0]), "own"), "m", lambda place: [f"text {place}"]),
+    (lambda e: e.texts_agree([0.3, 0.2, 0.5], Bound(np.array([0.1, 0.1, 0.5]), "own"), "m", lambda place: [f"text {place}"]),
      ["0.3 worst, 0.3 median (m; 2 of 3 texts beyond the bound)", "0.1: own", "text 0"]),
+    # ... nor the one that exceeds its bound the most times.
+    (lambda e: e.texts_agree([0.15, 0.4], Bound(np.array([0.1, 0.3]), "own"), "m", lambda place: [f"text {place}"]),
+     ["0.4 worst, 0.275 median (m; 2 of 2 texts beyond the bound)", "0.3: own", "text 1"]),
+    (lambda e: e.texts_agree([0.25, 0.45], Bound(np.array([0.1, 0.3]), "own"), "m", lambda place: [f"text {place}"]),
+     ["0.45 worst, 0.35 median (m; 2 of 2 texts beyond the bound)", "0.3: own", "text 1"]),
     (lambda e: e.texts_agree([0.0, 1e-9], Bound(0.0, "exact"), "m", lambda place: []),
      ["1e-09 worst, 5e-10 median (m; 1 of 2 texts beyond the bound)", "0: exact"]),
     (lambda e: e.differs(ROWS, ROWS + np.float32(0.25), 0.5, "half"), ["they differ by 0.25 at most", "at least 0.5: half"]),
@@ -268,7 +273,7 @@ def faulty(*places):
     (lambda e: e.refuses(raising(KeyError("x")), (TypeError,)), ["raised KeyError", "raises TypeError"]),
 ])
 def test_a_violation_tells_what_was_measured_what_is_allowed_and_where(evidence, call, told):
-    with pytest.raises(ClaimViolation) as caught:
+    with pytest.raises(ClaimViolation) as caught, np.errstate(all="raise"):
         call(evidence)
     assert [caught.value.measured, caught.value.bound, *caught.value.worst] == told
     assert str(caught.value) == f"{told[0]} (bound: {told[1]})"
