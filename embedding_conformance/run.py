@@ -334,7 +334,8 @@ def _command(plan: Plan, path: Path, resume: Path) -> list[str]:
         if not importlib.util.find_spec("xdist"):
             raise UsageError("-n needs pytest-xdist: pip install 'embedding-conformance[parallel]'")
         command += ["-p", "xdist.plugin", "-n", str(plan.workers),
-                    # The tests of a module ask for the same texts, which one process remembers; the longest come first.
+                    # The tests of a module ask for the same texts, which one process remembers. Modules keep their order: by
+                    # how many tests they hold, as else, those that take long would come last.
                     "--dist", "loadscope", "--no-loadscope-reorder"]
     return [*command, str(suites())]
 
