@@ -164,18 +164,20 @@ class Layer(Handle):
     def shape(self) -> tuple[int, int]:
         """Rows and width of the table."""
         if self._table is None:
-            self._table = self.table()
+            # A large table that tests share is not looked through again for its shape alone.
+            self._table = self._stored(finite=self._own or "table is finite" not in self.subject.memory)
         rows, width = self._table.shape
         return rows, width
 
     def table(self) -> np.ndarray:
         """[V, d]: what the layer stores."""
-        memory = self.subject.memory
-        known = not self._own and "table is finite" in memory  # those very numbers: `as_remembered` compares them
-        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite and not known,
+        return self._stored(finite=True)
+
+    def _stored(self, *, finite: bool) -> np.ndarray:
+        table = self.array("table", self.call("table", self.object.table), self._shape, finite=self._finite and finite,
                            copied=False)
-        if not self._own and "table" in memory:
-            memory["table is finite"] = True
+        if finite and not self._own and "table" in self.subject.memory:  # else nobody watches whether it changes
+            self.subject.memory["table is finite"] = True
         if not table.size:
             raise ClaimViolation(f"the table has shape {list(table.shape)}", "at least one row and one column")
         return table
@@ -281,7 +283,7 @@ class Layer(Handle):
         """Whether the table of a subject that tests share still has the bits that it had when it was first looked at; if not,
         what it holds now is remembered, so that only the test that changed it is blamed.
 
-        Large tables take long to compare, so none is when no code of the subject ran since it was.
+        Where no code of the subject ran since the last comparison there is none: large tables take long.
         """
         memory, surroundings = self.subject.memory, self.subject.surroundings
         if memory.get("table compared") == surroundings.entered:

@@ -123,6 +123,28 @@ def test_an_object_whose_table_changes_is_an_error(command):
     assert "is not the same after this test as before" in done.stdout
 
 
+def test_a_table_that_another_facet_changed_is_found_before_the_next_test_of_the_layer(command):
+    """Nothing is compared twice, but what ran in between counts, whichever facet it was of."""
+    command.write("mine.py", LAYER + """
+    def embed(self, texts):
+        self.w[0, 0] += 1
+        return np.ones((len(texts), 2), np.float32)
+layer = Layer(np.ones((4, 3), np.float32))
+""")
+    done = command("check", "python:mine.py:layer", "-k", "LOOKUP-02 or RETR-01 or IDSEM-08")
+    assert done.returncode == 1 and "its table is not the same as after the test before" in done.stdout, done.stdout
+    assert verdicts(command)["LOOKUP-02"] == "verified"
+
+
+def test_a_table_that_was_finite_and_is_so_no_longer_is_refuted(command):
+    """Also within a test that has looked at it before: the subject is at fault, not the test that expects its numbers."""
+    command.write("mine.py", LAYER.replace("return self.w[ids]", "rows = self.w[ids]; self.w[0, 0] = np.nan; return rows")
+                  + "layer = Layer(np.ones((4, 3), np.float32))\n")
+    done = command("check", "python:mine.py:layer", "-k", "LOOKUP-01 or LOOKUP-05", "-v")
+    assert done.returncode == 1 and "table returned 1 of 12 numbers that are not finite" in done.stdout, done.stdout
+    assert "the table is not the same after this test as before" in done.stdout and "HarnessFault" not in done.stdout
+
+
 def test_a_hostile_surrounding_changes_nothing(command):
     command.write("mine.py", LAYER)
     assert command("check", "python:mine.py:Layer").returncode == 0
