@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .subjects import require_installed
-from .subjects.exact_index import unit
+from .subjects.pooling import unit
 
 #: neighbours that the graphs are asked to keep and to look at; the recall that is declared is for these
 EDGES, CANDIDATES, RECALL = 32, 200, 0.95

@@ -18,7 +18,7 @@ import numpy as np
 from . import recordings
 from .errors import NoVerdict, Refusal, UsageError, said
 from .subjects import Declaration, Remote, Subject, declared, open_subject
-from .subjects.pooling import POOLINGS
+from .subjects.pooling import POOLINGS, unit
 from .texts import Text, agreement_texts, all_texts
 
 #: what an encoder that is a reference is asked for
@@ -73,12 +73,6 @@ class Oracle:
 
     def config(self) -> dict[str, Any]:
         return dict(self.bert.config)
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Rows at length one; a row of zeros stays."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)
 
 
 @dataclass

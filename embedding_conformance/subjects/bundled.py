@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import NoVerdict
 from . import LayerSource, Subject, declared, require_installed
-from .pooling import POOLINGS
+from .pooling import POOLINGS, unit
 from .tokenizers_stack import FastTokenizer
 from .torch_stack import TorchLayer, lookup_of, to_numpy, torch
 
@@ -169,10 +169,7 @@ class BertEncoder:
 
     def _embedded(self, texts: list[str]) -> np.ndarray:
         pooled = np.stack([POOLINGS[self.pooling](states) for states in self.hidden_states(texts)])
-        if not self.normalized:
-            return pooled
-        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
-        return pooled / np.where(lengths == 0, 1, lengths)  # a row of zeros stays one, as with PyTorch's normalize
+        return unit(pooled) if self.normalized else pooled
 
 
 class Bundled(BertEncoder):

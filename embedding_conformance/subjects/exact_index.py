@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .pooling import unit
+
 
 class ExactIndex:
     """The facet index, in the floating format of the vectors that it is built from."""
@@ -44,10 +46,3 @@ def largest(scores: np.ndarray, k: int) -> np.ndarray:
     # Whoever is no worse than the last of k may be among them, what is no number too; the rest need not be sorted.
     near = [np.flatnonzero(~(row > last)) for row, last in zip(away, np.partition(away, k - 1, axis=1)[:, k - 1], strict=True)]
     return np.stack([places[np.argsort(row[places], kind="stable")[:k]] for row, places in zip(away, near, strict=True)])
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """[N, d]: every row scaled to length one; a row of zeros stays."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: np.ndarray = vectors / np.where(lengths == 0, 1, lengths)
-    return scaled

@@ -15,6 +15,13 @@ POOLINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """[..., d]: every row scaled to length one; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: np.ndarray = vectors / np.where(lengths == 0, 1, lengths)
+    return scaled
+
+
 class Pooling:
     """Sums are taken in float64 and rounded once, to the format of the states."""
 

@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
-from embedding_conformance import __version__
+from embedding_conformance import __version__, cli, run
+from embedding_conformance.errors import UsageError
 
 
 def test_listing_and_explaining_need_neither_torch_nor_numpy(command):
@@ -40,6 +42,24 @@ def test_all_claims_in_a_line_each(command):
 def test_a_word_that_no_claim_speaks_of(command):
     done = command("claims", "LOKUP-01")
     assert done.returncode == 4 and 'did you mean "LOOKUP-01"' in done.stderr
+
+
+@pytest.mark.parametrize(("words", "processors", "expected"), [
+    ([], 2, 2), ([], 1, 0), (["-n", "0"], 2, 0), (["-n", "3"], 1, 3), (["formulas"], 2, 0), (["-k", "LOOKUP-01"], 2, 0),
+    (["-x"], 2, 0), (["--reference", "bundled"], 2, 0),
+])
+def test_the_whole_reference_stack_has_two_processes_and_nothing_else_has(tmp_path, monkeypatch, words, processors, expected):
+    asked = []
+
+    def execute(plan, *_):
+        asked.append(plan.workers)
+        raise UsageError("far enough")
+
+    monkeypatch.setattr(run, "execute", execute)
+    monkeypatch.setattr(cli.os, "sched_getaffinity", lambda _: set(range(processors)))
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(cli.cli, ["check", *words, "--report", "out"])
+    assert asked == [expected]
 
 
 def test_help_and_version(command):
